@@ -1,0 +1,19 @@
+-- Sends failed prompts round again, as `rq requeue` does, but many at once and in one step.
+--   args: queue, ids
+--   keys: bits:accepted, failures, RQ's failed, job hash, queue
+--   returns {'ok', jobs put back}
+-- Invariant: only what is in the FailedJobRegistry moves, so a repeated call moves nothing.
+local back = 0
+for _, id in ipairs(A.ids) do
+  if C('ZREM', 'rq:failed:' .. A.queue, id) == 1 then
+    C('HDEL', P .. ':failures', id)
+    local index = index_of(id)
+    if bit('accepted', index) == 1 then
+      C('DEL', 'rq:job:' .. id, 'rq:results:' .. id)
+    else
+      new_job(index, string.match(A.queue, '([^-]+)$'))
+      back = back + 1
+    end
+  end
+end
+return { 'ok', back }

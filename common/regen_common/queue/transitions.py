@@ -1,0 +1,361 @@
+"""Each transition as a value: script, named arguments, bodies, and how its reply is read.
+
+Building a call does no I/O; :mod:`regen_common.queue.executor` runs it, blocking or not.
+Guards and effects stand at the top of each script in ``queue/lua``.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import orjson
+
+from regen_common.records import labels
+from regen_common.run import keys
+
+T = TypeVar("T")
+
+ENQUEUE_MAX: Final = 500  # 2,000 indices would hold Redis for 39 ms
+FINISH_MAX: Final = 100
+CUT_MAX: Final = 2_000
+RETRY_MAX: Final = 500
+REQUEUE_MAX: Final = 500
+RATE_SAMPLE_S: Final = 5.0
+RATE_SAMPLES_MAX: Final = 720  # one hour
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call(Generic[T]):
+    """One run of a script."""
+
+    script: str
+    args: Mapping[str, Any]
+    read: Callable[[list[Any]], T]
+    bodies: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A consumer's hold on one job; ``eid`` is RQ's execution id."""
+
+    queue: str
+    index: int
+    eid: str
+
+    def to_args(self) -> dict[str, Any]:
+        return {"queue": self.queue, "index": self.index, "eid": self.eid}
+
+
+class Claimed(NamedTuple):
+    """One leased job. ``attempts`` and ``strikes`` are what it was charged with before."""
+
+    lease: Lease
+    round: int
+    attempts: int
+    strikes: int
+
+
+class Claim(NamedTuple):
+    """What a claim brought. ``state``: ``ok``, ``suspended``, ``halted`` or ``backlog``."""
+
+    state: str
+    config_version: int
+    jobs: list[Claimed]
+
+
+class Finished(NamedTuple):
+    """An answer to be accepted. ``body`` is the record's line."""
+
+    lease: Lease
+    round: int
+    mask: int
+    output_tokens: int
+    latency_s: float
+    body: bytes
+
+
+class Enqueued(NamedTuple):
+    """``state``: ``ok``, ``stale`` (another moved the cursor) or ``full``."""
+
+    state: str
+    cursor: int
+    made: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record in the results stream."""
+
+    stream_id: str
+    index: int
+    round: int
+    mask: int
+    body: bytes
+
+
+class CategoryBooks(NamedTuple):
+    """Counts of one category. ``failed`` includes ``failed_redo``."""
+
+    category: str
+    plan: int
+    enqueued: int
+    queued: int
+    leased: int
+    failed: int
+    done: int
+    failed_redo: int
+
+
+class Counted(NamedTuple):
+    """What ``books`` counted in one moment."""
+
+    input: int
+    rejected: int
+    stream: int
+    redo: int
+    open_intents: int
+    suspended: bool
+    halt: dict[str, Any] | None
+    categories: list[CategoryBooks]
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _word(reply: list[Any]) -> str:
+    return _text(reply[0])
+
+
+def _number(reply: list[Any]) -> int:
+    return int(reply[1])
+
+
+def enqueue(
+    *,
+    category: str,
+    indices: Sequence[int],
+    expected: int | None = None,
+    new: int | None = None,
+    deep: bool = False,
+) -> Call[Enqueued]:
+    """Make jobs. With ``new`` the cursor moves from ``expected``; without, it stays (a sweep)."""
+    args = {
+        "category": category,
+        "categories": keys.CATEGORIES,
+        "indices": indices,
+        "expected": expected,
+        "new": new,
+        "deep": deep,
+    }
+
+    def read(reply: list[Any]) -> Enqueued:
+        return Enqueued(_word(reply), int(reply[1]), int(reply[2]) if len(reply) > 2 else 0)  # noqa: PLR2004
+
+    return Call(script="enqueue", args=args, read=read)
+
+
+def claim(*, queues: Sequence[str], n: int, token: str, worker: str, lease_s: float) -> Call[Claim]:
+    """Lease up to ``n`` jobs. ``token`` is unique per call and has no ``:``."""
+    args = {"queues": queues, "n": n, "token": token, "worker": worker, "lease_s": lease_s}
+
+    def read(reply: list[Any]) -> Claim:
+        state = _word(reply)
+        if state != "ok":
+            return Claim(state, 0, [])
+        jobs = [
+            Claimed(Lease(_text(queue), int(index), _text(eid)), round_, attempts, strikes)
+            for index, eid, queue, round_, attempts, strikes in reply[2:]
+        ]
+        return Claim(state, int(reply[1]), jobs)
+
+    return Call(script="claim", args=args, read=read)
+
+
+def heartbeat(*, leases: Iterable[Lease], lease_s: float) -> Call[list[tuple[int, str]]]:
+    """Extend leases. Returns (index, eid) of those that are no longer ours."""
+    args = {"leases": [lease.to_args() for lease in leases], "lease_s": lease_s}
+    return Call(
+        script="heartbeat",
+        args=args,
+        read=lambda reply: [(int(index), _text(eid)) for index, eid in reply[1:]],
+    )
+
+
+def finish(*, worker: str, records: Sequence[Finished], halt_mask: int) -> Call[list[str]]:
+    """Accept answers. One word per record: ``accepted``, ``duplicate`` or ``round``.
+
+    ``halt_mask``: the labels that count as bad in the quality window.
+    """
+    args = {
+        "worker": worker,
+        "categories": keys.CATEGORIES,
+        "sample_s": RATE_SAMPLE_S,
+        "samples_max": RATE_SAMPLES_MAX,
+        "halt_bits": [1 << b for b in range(len(labels.LABELS)) if halt_mask >> b & 1],
+        "records": [
+            {
+                "index": record.lease.index,
+                "eid": record.lease.eid,
+                "round": record.round,
+                "category": keys.category_of(record.lease.queue),
+                "mask": record.mask,
+                "tokens": record.output_tokens,
+                "latency_s": round(record.latency_s, 3),
+            }
+            for record in records
+        ],
+    }
+    return Call(
+        script="finish",
+        args=args,
+        bodies=[record.body for record in records],
+        read=lambda reply: [_text(word) for word in reply[1:]],
+    )
+
+
+def fail(
+    *,
+    lease: Lease,
+    round: int,  # noqa: A002 - the field's name
+    failure: Mapping[str, Any],
+    result: Mapping[str, Any],
+    worker: str,
+    working_s: float,
+    status: str = "failed",
+) -> Call[str]:
+    """End a job for the prompt's own fault. Returns ``ok``, ``lost``, ``round``, ``duplicate``."""
+    args = {
+        "lease": lease.to_args(),
+        "round": round,
+        "status": status,
+        "failure": orjson.dumps(failure).decode(),
+        "result": [str(part) for pair in result.items() for part in pair],
+        "worker": worker,
+        "working_s": round_s(working_s),
+    }
+    return Call(script="fail", args=args, read=_word)
+
+
+def round_s(seconds: float) -> float:
+    return float(f"{seconds:.3f}")
+
+
+def release(*, leases: Iterable[Lease], charge: str = "none") -> Call[int]:
+    """Give leases back to the front. ``charge``: ``none``, ``attempt`` or ``strike``."""
+    args = {"leases": [lease.to_args() for lease in leases], "charge": charge}
+    return Call(script="release", args=args, read=_number)
+
+
+def reap(*, queue: str, offset: int = 0) -> Call[tuple[int, int]]:
+    """Put expired leases back. Returns (jobs put back, next offset of the sweep)."""
+    return Call(
+        script="reap",
+        args={"queue": queue, "offset": offset},
+        read=lambda reply: (int(reply[1]), int(reply[2])),
+    )
+
+
+def digest(entries: Iterable[Entry]) -> str:
+    """What a cut is checked against: sha1 over ids, indices and rounds."""
+    line = " ".join(f"{e.stream_id}:{e.index}:{e.round}" for e in entries)
+    return hashlib.sha1(line.encode(), usedforsecurity=False).hexdigest()
+
+
+def cut(*, expected: str, entries: Sequence[Entry], name: str, codec: str, to: str) -> Call[str]:
+    """Decide a batch. Returns ``ok``, ``stale`` or ``changed``."""
+    args = {
+        "expected": expected,
+        "last": entries[-1].stream_id,
+        "count": len(entries),
+        "digest": digest(entries),
+        "name": name,
+        "codec": codec,
+        "to": to,
+        "bytes": sum(len(entry.body) for entry in entries),
+    }
+    return Call(script="cut", args=args, read=_word)
+
+
+class Committed(NamedTuple):
+    """``state``: ``ok``, ``gone`` (it was committed before) or ``corrupt``."""
+
+    state: str
+    detail: tuple[int, ...]
+
+
+def commit(*, name: str, size: int) -> Call[Committed]:
+    """Close an intent whose object, ``size`` bytes long, is at the destination."""
+    return Call(
+        script="commit",
+        args={"name": name, "size": size, "labels": labels.LABELS},
+        read=lambda reply: Committed(_word(reply), tuple(int(n) for n in reply[1:])),
+    )
+
+
+def requeue(*, items: Iterable[tuple[int, int, str]]) -> Call[int]:
+    """Ask again: (index, present round, category) each. Returns the number of jobs made."""
+    args = {
+        "items": [{"index": i, "round": r, "category": c} for i, r, c in items],
+    }
+    return Call(script="requeue", args=args, read=_number)
+
+
+def retry(*, queue: str, ids: Sequence[str]) -> Call[int]:
+    """Send failed jobs of ``queue`` round again. Returns how many went back."""
+    return Call(script="retry", args={"queue": queue, "ids": ids}, read=_number)
+
+
+def halt(*, why: str, detail: str) -> Call[str]:
+    return Call(script="halt", args={"why": why, "detail": detail}, read=_word)
+
+
+def resume() -> Call[bool]:
+    """Returns whether the run was halted."""
+    return Call(script="resume", args={}, read=lambda reply: reply[1] == 1)
+
+
+def create(
+    *,
+    token: str,
+    names: Sequence[str],
+    epoch: str,
+    config: Mapping[str, str],
+    expected_input: int | None = None,
+) -> Call[str]:
+    """Create a run, or grow its input. Returns ``ok``, ``exists`` or ``grown``."""
+    args = {
+        "any_epoch": True,
+        "token": token,
+        "names": names,
+        "epoch": epoch,
+        "config": config,
+        "expected_input": expected_input,
+    }
+    return Call(script="create", args=args, read=_word)
+
+
+def configure(*, expected: int, values: Mapping[str, str], who: str) -> Call[tuple[str, int]]:
+    """Change configuration (JSON text by key) if its version is still ``expected``."""
+    args = {"expected": expected, "values": values, "who": who}
+    return Call(script="configure", args=args, read=lambda reply: (_word(reply), int(reply[1])))
+
+
+def books() -> Call[Counted]:
+    """Count everything in its places, in one moment."""
+
+    def read(reply: list[Any]) -> Counted:
+        halt_text = reply[7]
+        return Counted(
+            input=int(reply[1]),
+            rejected=int(reply[2]),
+            stream=int(reply[3]),
+            redo=int(reply[4]),
+            open_intents=int(reply[5]),
+            suspended=bool(reply[6]),
+            halt=orjson.loads(halt_text) if halt_text else None,
+            categories=[CategoryBooks(_text(c[0]), *(int(n) for n in c[1:])) for c in reply[8:]],
+        )
+
+    return Call(script="books", args={"categories": keys.CATEGORIES}, read=read)

@@ -1,0 +1,1 @@
+"""A run: its name, its keys in Redis, its configuration, its books."""

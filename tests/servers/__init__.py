@@ -1,0 +1,1 @@
+"""Real servers that tests start, each on free loopback ports with its own data folder."""
