@@ -165,6 +165,11 @@ def check_server(client: redis.Redis, *, allow_volatile: bool) -> None:
         )
 
 
+def text(value: bytes | str) -> str:
+    """A reply as text, whichever way the client decodes."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
 def aof_write_ok(client: redis.Redis) -> bool:
     """Did Redis' last write to its append-only file succeed?"""
     with mapped_errors():

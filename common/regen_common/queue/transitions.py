@@ -183,17 +183,14 @@ def heartbeat(*, leases: Iterable[Lease], lease_s: float) -> Call[list[tuple[int
     )
 
 
-def finish(*, worker: str, records: Sequence[Finished], halt_mask: int) -> Call[list[str]]:
-    """Accept answers. One word per record: ``accepted``, ``duplicate`` or ``round``.
-
-    ``halt_mask``: the labels that count as bad in the quality window.
-    """
+def finish(*, worker: str, records: Sequence[Finished]) -> Call[list[str]]:
+    """Accept answers. One word per record: ``accepted``, ``duplicate`` or ``round``."""
     args = {
         "worker": worker,
         "categories": keys.CATEGORIES,
         "sample_s": RATE_SAMPLE_S,
         "samples_max": RATE_SAMPLES_MAX,
-        "halt_bits": [1 << b for b in range(len(labels.LABELS)) if halt_mask >> b & 1],
+        "labels": labels.LABELS,
         "records": [
             {
                 "index": record.lease.index,

@@ -320,7 +320,7 @@ class World:
             )
         for _ in range(1 + twice):
             if records:
-                call = transitions.finish(worker="w0", records=records, halt_mask=0)
+                call = transitions.finish(worker="w0", records=records)
                 self.execute(hands[0].queue, call)
 
     def fail(self, hand: Hand) -> None:

@@ -1,6 +1,6 @@
 -- Accepts answers: ends their jobs and appends their records to the results stream, in one step.
 --   args: worker, records {index, eid, round, category, mask, tokens, latency_s}; ARGV[k+1] is the
---         body of record k
+--         body of record k; labels (all, in mask order), sample_s, samples_max, categories
 --   keys: rounds, bits:accepted, bits:enqueued, results, stats, rate, window, halt, failures,
 --         config, RQ's job hash, queue, wip, failed, canceled, results, execution, executions
 --   returns {'ok', 'accepted' | 'duplicate' | 'round' ...} one word per record
@@ -38,6 +38,16 @@ local function accept(r, body)
   C('HINCRBYFLOAT', P .. ':stats', 'tokens_sq:' .. r.category, r.tokens * r.tokens)
   C('LPUSH', P .. ':window', r.mask)
   end_job(r, job_id(r.index))
+end
+
+local function carries(mask, wanted)
+  if mask == 0 then return false end
+  for place, label in ipairs(A.labels) do
+    if math.floor(mask / 2 ^ (place - 1)) % 2 == 1 then
+      for _, one in ipairs(wanted) do if one == label then return true end end
+    end
+  end
+  return false
 end
 
 for k, r in ipairs(A.records) do
@@ -82,9 +92,7 @@ local size = C('LLEN', P .. ':window')
 if size >= rule.min_answers then
   local bad = 0
   for _, mask in ipairs(C('LRANGE', P .. ':window', 0, -1)) do
-    for _, value in ipairs(A.halt_bits) do
-      if math.floor(tonumber(mask) / value) % 2 == 1 then bad = bad + 1 break end
-    end
+    if carries(tonumber(mask), rule.labels) then bad = bad + 1 end
   end
   if bad >= rule.rate * size then
     C('SET', P .. ':halt', cjson.encode({ why = 'quality', at = at,
