@@ -12,10 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import click
 import typer
 
-from regen_common import __version__, errors, log, redisio
+from regen_common import errors, log, redisio
 
 EXIT_INTERRUPTED: Final = 130
 
@@ -104,10 +103,14 @@ def parse_size(text: str, *, flag: str) -> int:
 
 def run_command(command: Callable[..., Any], *, name: str, examples: str) -> None:
     """Turn a function into the console command ``name``, run it, and end the process."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    settings = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "REGEN"}
-    lines = "\n\n".join(f"  {line}" for line in examples.strip().splitlines())
-    epilog = f"[bold]Examples[/bold]\n\n{lines}\n\nRegen {__version__}"
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    settings = {
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "REGEN",
+        "max_content_width": 100,
+    }
+    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    epilog = f"\b\nExamples:\n{lines}"
     app.command(name=name, epilog=epilog, context_settings=settings)(command)
     sys.exit(_run(app, name))
 
@@ -122,16 +125,18 @@ def _run(app: typer.Typer, name: str) -> int:
             raise
         say_error(name, str(error))
         return error.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.ctx.get_help())  # noqa: T201
+    except typer.TyperException as error:
+        say_error(name, f"{_message(error)} (see {name} --help)")
         return 2
-    except click.ClickException as error:
-        say_error(name, f"{error.format_message()} (see {name} --help)")
-        return 2
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         say_error(name, "interrupted; the same command goes on where it stopped")
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _message(error: typer.TyperException) -> str:
+    format_message = getattr(error, "format_message", None)
+    return str(format_message()) if format_message else str(error)
 
 
 def say_error(name: str, text: str) -> None:

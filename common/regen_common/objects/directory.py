@@ -2,13 +2,13 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from regen_common import errors
+from regen_common.clock import Clock, SystemClock
 from regen_common.objects import content, directory_errors, exclusive, names, temporary
-from regen_common.objects.interface import JSON_LINES, ObjectInfo
+from regen_common.objects.interface import JSON_LINES, PUT_DEADLINE_S, ObjectInfo
 
 
 class DirectoryObjects:
@@ -18,9 +18,10 @@ class DirectoryObjects:
     the folder is synced. A crash at any moment leaves the whole object or nothing that is listed.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
         self._base = folder
-        temporary.sweep(folder, now_s=time.time())
+        self._clock = clock or SystemClock()
+        temporary.sweep(folder, now_s=self._clock.time_s())
 
     @property
     def url(self) -> str:
@@ -104,10 +105,16 @@ class DirectoryObjects:
 
     @contextlib.contextmanager
     def _temporary(self, name: str, final: Path, body: bytes) -> Iterator[Path]:
+        until_s = self._clock.monotonic_s() + PUT_DEADLINE_S
         folder = self._base / names.temporary_folder(name)
         temporary.make_folder(folder)
         temporary.make_folder(final.parent)
         with temporary.written(folder, body) as path:
+            if self._clock.monotonic_s() > until_s:
+                raise errors.DestinationError(
+                    f"{final} took more than {PUT_DEADLINE_S} s to write; see whether the disk is "
+                    "well, the write is tried again"
+                )
             yield path
 
     def _walk(self, folder: str) -> Iterator[ObjectInfo]:
@@ -118,9 +125,7 @@ class DirectoryObjects:
                 yield from self._walk(name)
             elif entry.is_file():
                 stat = entry.stat()
-                yield ObjectInfo(
-                    name=name, size=stat.st_size, sha256=None, modified=stat.st_mtime
-                )
+                yield ObjectInfo(name=name, size=stat.st_size, sha256=None, modified=stat.st_mtime)
 
 
 def _sorted_entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -17,6 +17,7 @@ _REFUSED: Final = {
     errno.ENOTDIR: "part of the path is a file; name another folder with --to",
     errno.EISDIR: "a folder is in the object's place; name another folder with --to",
     errno.EEXIST: "a file is in the folder's place; name another folder with --to",
+    errno.EXDEV: "its tmp/ and batches/ are on different file systems; put them on one",
     errno.ELOOP: "its symbolic links lead in a circle; name another folder with --to",
     errno.ENAMETOOLONG: "the path is too long; name another folder with --to",
 }

@@ -2,15 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 PUT_DEADLINE_S: Final = 120
 """Seconds after the call of ``put`` or ``put_new`` in which its write can still take effect, with
 all its retries. Whoever has to be sure that nobody writes any more (the repair) waits longer.
 
-For S3 it holds by arithmetic (:mod:`regen_common.objects.upload`). For a directory there is one
-attempt, and a write that hangs in the kernel (a dead NFS server) has no deadline at all; it ends
-in a link that never overwrites.
+For S3 it holds by arithmetic (:mod:`regen_common.objects.upload`). In a directory a file that took
+longer to write does not get its name; what remains is a kernel that hangs in the very link or
+rename (a dead NFS server).
+"""
+
+Checksums = Literal["when_required", "when_supported"]
+"""When S3 requests and answers carry checksums; boto3's words. ``when_required`` is our default.
+
+boto3's own, ``when_supported``, adds a CRC to each PUT, over https as a trailer in ``aws-chunked``
+framing, which many stores that are not Amazon's refuse, or store as if it were content. Without it
+Regen sends the Content-MD5 that stores have always understood.
 """
 
 JSON_LINES: Final = "application/x-ndjson"

@@ -4,6 +4,7 @@ from typing import Final
 
 TEMPORARY_START: Final = ".regen-"
 TEMPORARY_END: Final = ".tmp"
+TEMPORARY_FOLDER: Final = "tmp"
 
 
 def is_temporary(name: str) -> bool:
@@ -33,4 +34,4 @@ def require_prefix(prefix: str) -> str:
 def temporary_folder(name: str) -> str:
     """Where the object's temporary file goes: ``{run}/tmp``, outside every list of batches."""
     run, slash, _ = name.partition("/")
-    return f"{run}/tmp" if slash else ""
+    return f"{run}/{TEMPORARY_FOLDER}" if slash else ""

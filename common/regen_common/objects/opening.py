@@ -4,18 +4,13 @@ import os
 import re
 import urllib.parse
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from regen_common import errors, log
 from regen_common.objects.directory import DirectoryObjects
-from regen_common.objects.interface import Objects
+from regen_common.objects.interface import Checksums, Objects
 
-CHECKSUMS: Final = ("when_required", "when_supported")
-CHECKSUMS_DEFAULT: Final = "when_required"
-"""boto3's own default, ``when_supported``, sends bodies in ``aws-chunked`` framing with a CRC
-trailer over https, which many stores that are not Amazon's refuse, or store as if it were
-content. Without it Regen sends the Content-MD5 that every store has understood for ever.
-"""
+CHECKSUMS_DEFAULT: Final[Checksums] = "when_required"
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _BUCKET = re.compile(r"[a-zA-Z0-9._-]{3,255}")
@@ -29,7 +24,7 @@ def open_objects(
 
     ``endpoint_url``: of an S3 store that is not Amazon's (else ``AWS_ENDPOINT_URL_S3`` or
     ``AWS_ENDPOINT_URL``). Credentials come from boto3's usual chain. ``checksums``: see
-    :data:`CHECKSUMS_DEFAULT`; else ``AWS_REQUEST_CHECKSUM_CALCULATION``.
+    :data:`Checksums`; else ``AWS_REQUEST_CHECKSUM_CALCULATION`` counts.
 
     Raises :class:`regen_common.errors.UsageError` for a URL that names no destination and
     :class:`regen_common.errors.DestinationRefusedError` where no credentials are found.
@@ -91,8 +86,10 @@ def _endpoint(given: str | None) -> str | None:
     return url
 
 
-def _checksums(given: str | None) -> str:
+def _checksums(given: str | None) -> Checksums:
     value = given or os.environ.get("AWS_REQUEST_CHECKSUM_CALCULATION") or CHECKSUMS_DEFAULT
-    if value.lower() not in CHECKSUMS:
-        raise errors.UsageError(f"checksums {value!r}: it is one of {', '.join(CHECKSUMS)}")
-    return value.lower()
+    known: tuple[Checksums, ...] = get_args(Checksums)
+    for each in known:
+        if value.lower() == each:
+            return each
+    raise errors.UsageError(f"checksums {value!r}: it is one of {', '.join(known)}")

@@ -56,7 +56,7 @@ def sweep(base: Path, *, now_s: float) -> None:
     """Remove what dead processes left behind: only ours, by name, and only the old."""
     # a reader may open a destination that it must not, or can't, write to
     with contextlib.suppress(OSError):
-        for folder in (base, *base.glob("*/tmp")):
+        for folder in (base, *base.glob(f"*/{names.TEMPORARY_FOLDER}")):
             for path in folder.glob(f"{names.TEMPORARY_START}*{names.TEMPORARY_END}"):
                 if now_s - path.stat().st_mtime > TEMPORARY_AGE_S:
                     path.unlink(missing_ok=True)

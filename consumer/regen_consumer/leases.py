@@ -1,0 +1,32 @@
+"""The leases this consumer holds: from the claim until Redis has taken the outcome."""
+
+from collections.abc import Iterable
+
+from regen_common.queue.transitions import Claimed, Lease
+
+
+class Leases:
+    """Held leases by execution id, in the order of their claims."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Claimed] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, job: Claimed) -> None:
+        self._held[job.lease.eid] = job
+
+    def drop(self, lease: Lease) -> None:
+        """The job has ended, or was given back. Dropping twice is nothing."""
+        self._held.pop(lease.eid, None)
+
+    def lost(self, eids: Iterable[str]) -> list[Claimed]:
+        """Redis says these are no longer ours. Their answers still count if they are first."""
+        return [job for eid in eids if (job := self._held.pop(eid, None)) is not None]
+
+    def all(self) -> list[Lease]:
+        return [job.lease for job in self._held.values()]
+
+    def find(self, index: int) -> Claimed | None:
+        return next((job for job in self._held.values() if job.lease.index == index), None)

@@ -1,0 +1,1 @@
+"""What people type to see and steer a run."""
