@@ -93,6 +93,13 @@ def connect(url: str) -> redis.Redis:
     return redis.Redis(**options, retry=retry)
 
 
+def connect_once(url: str) -> redis.Redis:
+    """A blocking client that gives up at the first error: for asking whether a server is there."""
+    options = _client_options(parse_url(url), repeat=False)
+    retry = Retry(options.pop("backoff"), options.pop("retries"))
+    return redis.Redis(**options, retry=retry)
+
+
 def connect_async(url: str, *, repeat: bool = True) -> redis.asyncio.Redis:
     """An asyncio client; without ``repeat`` a command whose reply is lost is not sent again."""
     options = _client_options(parse_url(url), repeat=repeat)

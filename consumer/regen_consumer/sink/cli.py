@@ -126,3 +126,7 @@ def _loop(the_sink: Sink, *, burst: bool) -> None:
 
 def main() -> None:
     cli.run_command(sink, name="regen-sink", examples=EXAMPLES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""``regen-run``: the whole of Regen on one machine, started as processes."""
