@@ -6,6 +6,7 @@ changes, a PUT never overwrites, a commit counts once.
 """
 
 import hashlib
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -53,8 +54,10 @@ class Sink:
         limits: cutting.Limits,
         codec: str,
         clock: Clock,
+        redis_time_s: Callable[[], float] | None = None,
     ) -> None:
         self._run = run
+        self._redis_time_s = redis_time_s or (lambda: redisio.time_s(run.client))
         self._objects = objects
         self._limits = limits
         self._codec = codec
@@ -86,7 +89,7 @@ class Sink:
 
         ``flush``: cut small batches too, and take up all open intents. ``leaving``: start nothing.
         """
-        redis_time_s = redisio.time_s(self._run.client)
+        redis_time_s = self._redis_time_s()
         if not leaving:
             self._cut(redis_time_s, flush=flush)
             self._adopt(redis_time_s, at_once=flush)

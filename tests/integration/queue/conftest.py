@@ -1,13 +1,9 @@
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import redis
 
 from servers.valkey import Valkey
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
