@@ -86,6 +86,14 @@ def _client_options(address: Address, *, repeat: bool) -> dict[str, Any]:
     }
 
 
+def shown(client: redis.Redis) -> str:
+    """The server's address, without credentials."""
+    options = client.connection_pool.connection_kwargs
+    if path := options.get("path"):
+        return f"unix://{path}"
+    return f"{options.get('host')}:{options.get('port')}"
+
+
 def connect(url: str) -> redis.Redis:
     """A blocking client. Connecting happens at the first command."""
     options = _client_options(parse_url(url), repeat=True)
@@ -147,12 +155,19 @@ def mapped_errors() -> Iterator[None]:
 
 
 def check_server(client: redis.Redis, *, allow_volatile: bool) -> None:
-    """Refuse a server that is too old, evicts keys, or keeps nothing on disk.
+    """Refuse a server that is not there, too old, evicts keys, or keeps nothing on disk.
 
-    Raises :class:`regen_common.errors.UsageError` with the commands that mend it.
+    Raises :class:`regen_common.errors.UsageError` with what mends it: at a command's start an
+    address where no Redis answers is a wrong address.
     """
-    with mapped_errors():
-        info: dict[str, Any] = client.info()
+    try:
+        with mapped_errors():
+            info: dict[str, Any] = client.info()
+    except errors.RedisUnavailableError as cause:
+        raise errors.UsageError(
+            f"no Redis answers at {shown(client)}; start it, or name the right one with --redis "
+            "or REGEN_REDIS_URL"
+        ) from cause
     version = str(info.get("valkey_version") or info["redis_version"])
     numbers = tuple(int(part) for part in version.split(".")[:2])
     if numbers < VERSION_MIN:

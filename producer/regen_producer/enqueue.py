@@ -49,8 +49,26 @@ def create(client: redis.Redis, run: str, plan: Plan, values: Mapping[str, Any])
     return executor.Queue(client, run=run, epoch=found.epoch)
 
 
-def grow(client: redis.Redis, queue: executor.Queue, plan: Plan, limit: int | None) -> None:
-    """Let an existing run have more input rows (``--limit`` was raised)."""
+def reopen(
+    client: redis.Redis, run: str, now: config.Config, plan: Plan, values: Mapping[str, Any]
+) -> executor.Queue:
+    """An existing run: check that it is of this input, apply what flags changed, let it grow.
+
+    Raises :class:`regen_common.errors.RunMismatchError` when it is of another input.
+    """
+    queue = executor.Queue(client, run=run, epoch=now.epoch)
+    known, here = now["input_fingerprint"], values["input_fingerprint"]
+    if known != here:
+        raise errors.RunMismatchError(
+            f"run {run!r} is of another input ({known[:16]}, here {here[:16]}); use another --run"
+        )
+    _grow(client, queue, plan)
+    config.change(client, queue, values, who="regen-produce")
+    return queue
+
+
+def _grow(client: redis.Redis, queue: executor.Queue, plan: Plan) -> None:
+    """More input rows than before: ``--limit`` was raised."""
     before = config.load(client, queue.run)
     if plan.input <= before.input:
         return
@@ -65,7 +83,6 @@ def grow(client: redis.Redis, queue: executor.Queue, plan: Plan, limit: int | No
         )
     )
     log.info("input_grown", rows=plan.input, before=before.input, state=word)
-    config.change(client, queue, {"limit": limit}, who="regen-produce")
 
 
 def _counts(plan: Plan) -> dict[str, str]:

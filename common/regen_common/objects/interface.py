@@ -14,11 +14,12 @@ rename (a dead NFS server).
 """
 
 Checksums = Literal["when_required", "when_supported"]
-"""When S3 requests and answers carry checksums; boto3's words. ``when_required`` is our default.
+"""Which checksums S3 requests and answers carry; boto3's words. ``when_required`` is our default.
 
-boto3's own, ``when_supported``, adds a CRC to each PUT, over https as a trailer in ``aws-chunked``
-framing, which many stores that are not Amazon's refuse, or store as if it were content. Without it
-Regen sends the Content-MD5 that stores have always understood.
+boto3's own, ``when_supported``, means CRC headers, which many stores that are not Amazon's refuse,
+and over https a trailer in ``aws-chunked`` framing, which some store as if it were content. By
+default each PUT carries the Content-MD5 that stores have always understood; ``when_supported`` is
+for those that want a CRC32 (S3 Express). It is sent as a header, never as a trailer.
 """
 
 JSON_LINES: Final = "application/x-ndjson"

@@ -67,9 +67,7 @@ def _open_s3(url: str, *, endpoint_url: str | None, checksums: str | None) -> Ob
     endpoint_url = _endpoint(endpoint_url)
     checksums = _checksums(checksums)
     client = s3_client.open_client(endpoint_url=endpoint_url, checksums=checksums, bucket=bucket)
-    return s3.S3Objects(
-        client, bucket=bucket, prefix=prefix.strip("/"), md5=checksums == CHECKSUMS_DEFAULT
-    )
+    return s3.S3Objects(client, bucket=bucket, prefix=prefix.strip("/"), checksums=checksums)
 
 
 def _endpoint(given: str | None) -> str | None:

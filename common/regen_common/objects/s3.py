@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from regen_common import errors
 from regen_common.clock import Clock, SystemClock
 from regen_common.objects import content, names, s3_errors, upload
-from regen_common.objects.interface import JSON_LINES, ObjectInfo
+from regen_common.objects.interface import JSON_LINES, Checksums, ObjectInfo
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -38,15 +39,14 @@ class S3Objects:
         *,
         bucket: str,
         prefix: str,
-        md5: bool = True,
+        checksums: Checksums = "when_required",
         timing: upload.Timing | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """``md5``: send Content-MD5, for want of another checksum."""
         self._client = client
         self._bucket = bucket
         self._prefix = f"{prefix}/" if prefix else ""
-        self._md5 = md5
+        self._checksums = checksums
         self._timing = timing or upload.Timing()
         self._clock = clock or SystemClock()
         self._place = s3_errors.Place(bucket=bucket, endpoint=client.meta.endpoint_url)
@@ -175,9 +175,7 @@ class S3Objects:
         return None
 
     def _send(self, name: str, body: bytes, until_s: float, **fields: Any) -> None:
-        if self._md5:
-            digest = hashlib.md5(body, usedforsecurity=False).digest()
-            fields["ContentMD5"] = base64.b64encode(digest).decode()
+        fields |= _checksum(body, self._checksums)
         flow = upload.Upload(body, clock=self._clock, until_s=until_s)
         self._client.put_object(Bucket=self._bucket, Key=self._key(name), Body=flow, **fields)
 
@@ -189,3 +187,11 @@ class S3Objects:
         # no metadata, or packed by another version of the codec: only the content can tell
         stored = self.get(found.name)
         return stored is not None and content.is_same(found.name, stored, body=body, sha256=sha256)
+
+
+def _checksum(body: bytes, checksums: Checksums) -> dict[str, str]:
+    """By which the store can tell a damaged body; ours, so that boto3 adds none as a trailer."""
+    if checksums == "when_supported":
+        return {"ChecksumCRC32": base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()}
+    digest = hashlib.md5(body, usedforsecurity=False).digest()
+    return {"ContentMD5": base64.b64encode(digest).decode()}

@@ -111,7 +111,7 @@ def error_of(cause: Exception, place: Place) -> errors.RegenError:
         return errors.DestinationError(_RENEW.format(endpoint=place.endpoint))
     if isinstance(cause, (upload.OutOfTimeError, *_MAYBE_LATER)):
         return errors.DestinationError(
-            f"{place.endpoint} did not answer in time ({_name(cause)}); "
+            f"{place.endpoint} is out of reach or did not answer in time ({_name(cause)}); "
             "see whether it is up and the network well"
         )
     return errors.DestinationRefusedError(

@@ -2,8 +2,8 @@
 
 boto3's time-outs bound one silence of a socket, not an upload: a store that takes a byte now and
 then keeps one PUT alive for ever, and eight attempts with back-off add up to minutes. So the
-deadline travels with the body, which botocore reads in blocks of at most 16 KiB (1 MiB where it
-hashes) and from its start for each attempt::
+deadline travels with the body, which botocore reads from its start for each attempt, in blocks of
+16 KiB while it sends::
 
     PUT_DEADLINE_S = send_s + connect_s + read_s
                120 =     80 +        10 +     30
