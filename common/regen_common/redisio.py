@@ -68,10 +68,7 @@ def _host_and_port(text: str) -> dict[str, Any]:
     else:
         host, _, port = text.partition(":")
     if port and not port.isdigit():
-        raise errors.UsageError(
-            "--redis: the port is not a number; "
-            "if the password has special characters, write redis://:PASSWORD@HOST:PORT/DB"
-        )
+        raise errors.UsageError("--redis: what stands behind the host's colon is no port number")
     return {"host": host or "127.0.0.1", "port": int(port or 6379)}
 
 

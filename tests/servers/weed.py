@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import boto3.session
 import httpx
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 from servers.child import Child
 from servers.ports import free_ports
@@ -56,11 +57,12 @@ class Weed:
             "AWS_SHARED_CREDENTIALS_FILE": nothing,
         }
 
-    def client(self, endpoint_url: str | None = None) -> "S3Client":
+    def client(self, endpoint_url: str | None = None, *, attempts_max: int = 5) -> "S3Client":
         """boto3's own client, to look at the store past the code under test, or by a proxy."""
         endpoint_url = endpoint_url or self.endpoint_url
         session = boto3.session.Session(ACCESS_KEY, SECRET_KEY, region_name="us-east-1")
-        config = Config(s3={"addressing_style": "path"})
+        retries: Any = {"mode": "standard", "total_max_attempts": attempts_max}
+        config = Config(s3={"addressing_style": "path"}, retries=retries)
         return session.client("s3", endpoint_url=endpoint_url, config=config)
 
     def create_bucket(self, name: str) -> None:
@@ -75,7 +77,7 @@ class Weed:
             "TMPDIR": str(self.folder),  # its log files
         }
         self._child = Child(self._command(), log=self.folder / "log", env=environment)
-        self._child.wait_until(self._answers)
+        self._child.wait_until(self._works)
         return self
 
     def kill(self) -> None:
@@ -121,11 +123,27 @@ class Weed:
             *(f"-{name}=false" for name in off),
         ]
 
-    def _answers(self) -> bool:
+    def _works(self) -> bool:
+        """Whether it can store and give back; for a moment after its start it only answers."""
         with contextlib.suppress(httpx.TransportError):
             httpx.get(f"{self.endpoint_url}/", trust_env=False)
-            return True
+            with contextlib.closing(self.client(attempts_max=1)) as client:
+                return _try(client)
         return False
+
+
+def _try(client: "S3Client") -> bool:
+    bucket, key = "readiness-probe", "probe"
+    try:
+        with contextlib.suppress(client.exceptions.BucketAlreadyOwnedByYou):  # of the last try
+            client.create_bucket(Bucket=bucket)
+        client.put_object(Bucket=bucket, Key=key, Body=b"probe")
+        client.get_object(Bucket=bucket, Key=key)["Body"].read()
+    except (BotoCoreError, ClientError):
+        return False
+    client.delete_object(Bucket=bucket, Key=key)
+    client.delete_bucket(Bucket=bucket)
+    return True
 
 
 def _binary() -> str:
