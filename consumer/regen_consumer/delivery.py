@@ -56,6 +56,7 @@ class Delivery:
 
     def answer(self, record: transitions.Finished) -> None:
         """Take an answer; it is delivered by :meth:`run`."""
+        self._leases.answered(record.lease)
         self._waiting.append(record)
         self._wake.set()
 
@@ -98,7 +99,8 @@ class Delivery:
                 pause_s = min(pause_s * 2, PAUSE_MAX_S)
 
     def _batch(self) -> list[transitions.Finished]:
-        batch, size = [], 0
+        batch: list[transitions.Finished] = []
+        size = 0
         while self._waiting and len(batch) < transitions.FINISH_MAX:
             size += len(self._waiting[0].body)
             if batch and size > BATCH_BYTES_MAX:

@@ -10,6 +10,7 @@ class Leases:
 
     def __init__(self) -> None:
         self._held: dict[str, Claimed] = {}
+        self._answered: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -20,6 +21,15 @@ class Leases:
     def drop(self, lease: Lease) -> None:
         """The job has ended, or was given back. Dropping twice is nothing."""
         self._held.pop(lease.eid, None)
+        self._answered.discard(lease.eid)
+
+    def answered(self, lease: Lease) -> None:
+        """Its answer is there and waits for Redis: the lease is kept, but not given back."""
+        self._answered.add(lease.eid)
+
+    def in_hand(self) -> list[Lease]:
+        """Leases of prompts without an answer yet, in the order of their claims."""
+        return [job.lease for eid, job in self._held.items() if eid not in self._answered]
 
     def lost(self, eids: Iterable[str]) -> list[Claimed]:
         """Redis says these are no longer ours. Their answers still count if they are first."""

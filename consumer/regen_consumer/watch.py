@@ -8,8 +8,8 @@ well      answers                                              yes
 suspect   a fault came: one probe decides between the two      none until it decides
 ========= ==================================================== =====================
 
-An engine that was stuck although it looked healthy has to answer a small request before it gets
-prompts again. Before ``well`` the preflight runs anew: another model may have been started.
+Before ``well`` the preflight runs anew: another model may have been started, and an engine that was
+stuck although it looked healthy has to answer a small request before it gets prompts again.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Probed(Protocol):
 
 
 class Watch:
-    """``ready(stuck)`` runs the preflight; ``abandon(why)`` takes back what is in flight.
+    """``ready()`` runs the preflight; ``abandon(why)`` takes back what is in flight.
 
     An engine that refuses (SIGTERM) still finishes what it has, so its answers are waited for; one
     that is stuck, or away for DOWN_PATIENCE_S, is not.
@@ -55,7 +55,7 @@ class Watch:
         self,
         engine: Probed,
         *,
-        ready: Callable[[bool], Awaitable[None]],
+        ready: Callable[[], Awaitable[None]],
         abandon: Callable[[str], Awaitable[None]],
         signs: Callable[[], tuple[int, int]],
         stall_s: float,
@@ -71,11 +71,11 @@ class Watch:
         self._rng = rng
         self._probe_lock = asyncio.Lock()
         self._probed_at_s = float("-inf")
-        self._was_stuck = False
         self._closing = False
         self._changed = asyncio.Event()
         self.state = "waiting"
         self.last_error: str | None = None
+        self.changed: Callable[[], None] = lambda: None
 
     @property
     def open(self) -> bool:
@@ -108,7 +108,6 @@ class Watch:
         """The engine is down, refuses, or is stuck: no more prompts for it."""
         if self.state == "waiting":
             return
-        self._was_stuck = stuck
         self.last_error = why
         self._become("waiting")
         log.error("engine_lost", engine=self._engine.url, why=why)
@@ -126,6 +125,7 @@ class Watch:
     def _become(self, state: str) -> None:
         self.state = state
         self._changed.set()
+        self.changed()
 
     async def _wait_for_it(self) -> None:
         pause_s, said_at_s = PROBE_PAUSE_MIN_S, float("-inf")
@@ -138,12 +138,11 @@ class Watch:
                 await self._abandon("down")
             if health is Health.WELL:
                 try:
-                    await self._ready(self._was_stuck)
+                    await self._ready()
                 except Fault as fault:
                     self.last_error = f"{fault.klass}: {fault}"
                     health = Health.UNSURE
                 else:
-                    self._was_stuck = False
                     log.info("engine_well", engine=self._engine.url)
                     self._become("well")
                     return
