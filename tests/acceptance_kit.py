@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import redis
 
 BIN = Path(os.environ.get("REGEN_BIN", Path(sys.executable).parent))
 POLL_S = 0.1
@@ -153,3 +154,8 @@ def write_prompts(
         rows.append(row)
     path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return rows
+
+
+def redis_of(node: Node) -> redis.Redis:
+    """A client of the node's Redis."""
+    return redis.Redis.from_url(node.redis_url)

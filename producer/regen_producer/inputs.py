@@ -78,7 +78,7 @@ def _find(name: str) -> InputFile:
         edges = _edges(path, facts.st_size)
         return InputFile(path=path, label=path.name, size=facts.st_size, sha256=edges)
     except FileNotFoundError as cause:
-        raise errors.InputError(f"no file {name}; is the path right?") from cause
+        raise errors.UsageError(f"no file {name}; is the path right?") from cause
     except (OSError, ValueError) as cause:
         why = cause.strerror if isinstance(cause, OSError) else cause
         raise errors.InputError(f"{name} can't be read: {why}") from cause

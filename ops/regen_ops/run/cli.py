@@ -15,7 +15,7 @@ from regen_ops.status.report import Report
 
 LINE_EVERY_S: Final = 10.0
 SHOWN_CHARS: Final = 600
-DEMO_MAX_TOKENS: Final = 48
+DEMO_MAX_TOKENS: Final = 32
 DEMO_SLOTS: Final = 2  # of each of the two consumers
 
 EXAMPLES: Final = """

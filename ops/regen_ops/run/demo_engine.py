@@ -43,7 +43,9 @@ def main(url_file: Path) -> int:
     parameters.n_ctx = CONTEXT
     parameters.n_parallel = SLOTS
     parameters.n_gpu_layers = 0
-    parameters.cpuparams.n_threads = os.cpu_count() or 2
+    # its threads wait for each other busily: with one for every core a busy machine crawls
+    threads = max(1, (os.cpu_count() or 2) - 1)
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
     parameters.use_jinja = True
     parameters.endpoint_metrics = True
     ended = threading.Event()

@@ -9,7 +9,7 @@ import orjson
 
 from regen_common import errors
 
-SINGLE: Final = 26
+SINGLE: Final = 20
 MULTI: Final = 4
 CHARS_MIN: Final = 20
 CHARS_MAX: Final = 160

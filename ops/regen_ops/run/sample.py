@@ -1,13 +1,16 @@
 """One prompt with its answer out of the batches, to be looked at."""
 
 import gzip
-from typing import Any
+import itertools
+from typing import Any, Final
 
 import orjson
 import zstandard
 
 from regen_common.objects import Objects
 from regen_common.run import manifest
+
+BATCHES_MAX: Final = 20
 
 
 def records(name: str, body: bytes) -> list[dict[str, Any]]:
@@ -20,10 +23,12 @@ def records(name: str, body: bytes) -> list[dict[str, Any]]:
 
 
 def first(objects: Objects, run: str) -> dict[str, Any] | None:
-    """A record whose answer carries no label if there is one in the first batch, else any."""
-    for info in objects.list(manifest.batches_prefix(run)):
+    """A record whose answer carries no label if the first batches have one, else any."""
+    fallback = None
+    for info in itertools.islice(objects.list(manifest.batches_prefix(run)), BATCHES_MAX):
         body = objects.get(info.name)
-        found = records(info.name, body) if body else []
-        if found:
-            return next((record for record in found if not record["quality"]), found[0])
-    return None
+        for record in records(info.name, body) if body else []:
+            if not record["quality"]:
+                return record
+            fallback = fallback or record
+    return fallback

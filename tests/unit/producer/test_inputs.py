@@ -69,7 +69,7 @@ def test_files_of_one_name_are_told_apart_by_their_paths(write: Callable[..., st
 @pytest.mark.parametrize(
     ("name", "kind", "cure"),
     [
-        ("nothing.jsonl", errors.InputError, "is the path right"),
+        ("nothing.jsonl", errors.UsageError, "is the path right"),
         (".", errors.UsageError, "name the files in it"),
         ("-", errors.UsageError, "copy it to one first"),
         ("s3://bucket/a.jsonl", errors.UsageError, "copy it to one first"),
