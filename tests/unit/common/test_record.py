@@ -7,7 +7,27 @@ from hypothesis import strategies as st
 
 from regen_common.records import record as r
 
-KEYS = ["index", "id", "source", "run", "round", "attempt", "prompt_sha256", "category", "multi_turn", "messages", "tools", "completion", "turns", "usage", "quality", "sampling", "engine", "started_at", "latency_s"]
+KEYS = [
+    "index",
+    "id",
+    "source",
+    "run",
+    "round",
+    "attempt",
+    "prompt_sha256",
+    "category",
+    "multi_turn",
+    "messages",
+    "tools",
+    "completion",
+    "turns",
+    "usage",
+    "quality",
+    "sampling",
+    "engine",
+    "started_at",
+    "latency_s",
+]
 
 
 def make(
@@ -48,18 +68,31 @@ def make(
 def test_keys_stand_in_the_order_of_the_contract() -> None:
     tree = json.loads(r.encode(make()))
     assert list(tree) == KEYS
-    assert (
-        list(tree["completion"])
-        == ["reasoning", "content", "glue", "tool_calls", "finish_reason", "matched_stop", "prompt_ids", "output_ids"]
-    )
-    assert (
-        list(tree["usage"])
-        == ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"]
-    )
-    assert (
-        list(tree["engine"])
-        == ["host", "gpu", "kind", "model", "weight_version", "version", "spec_accept_length"]
-    )
+    assert list(tree["completion"]) == [
+        "reasoning",
+        "content",
+        "glue",
+        "tool_calls",
+        "finish_reason",
+        "matched_stop",
+        "prompt_ids",
+        "output_ids",
+    ]
+    assert list(tree["usage"]) == [
+        "prompt_tokens",
+        "completion_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+    ]
+    assert list(tree["engine"]) == [
+        "host",
+        "gpu",
+        "kind",
+        "model",
+        "weight_version",
+        "version",
+        "spec_accept_length",
+    ]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))

@@ -56,6 +56,23 @@ def test_thinking_is_judged_by_what_the_engine_did(probed, supposed, off, expect
 
 
 @pytest.mark.parametrize(
+    ("probed", "template", "enough"),
+    [
+        (said("Hi!<|im_end|>"), None, True),
+        (said("Hm hm hm", finish="length"), None, False),
+        (said("Hm hm hm", finish="length"), "/models/template.jinja", False),
+        (said("Hm hm hm", finish="length"), "{% for m in messages %}<think>", False),
+        (said("Hm hm hm", finish="length"), "{% for m in messages %}", True),
+        (said("<think>Hm hm hm", finish="length"), None, True),
+        (answer("Hm hm", None, finish="length"), None, True),
+    ],
+)
+def test_a_cut_probe_proves_something_only_with_a_trace_of_thinking(probed, template, enough):
+    facts = Facts(kind="openai", server="unknown", models=("m",), chat_template=template)
+    assert profile.proves_enough(probed, facts) is enough
+
+
+@pytest.mark.parametrize(
     ("facts", "probed", "raw"),
     [
         (SGLANG, said("Hi!<|im_end|>"), True),

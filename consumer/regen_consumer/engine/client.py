@@ -1,0 +1,208 @@
+"""An engine: a server that answers prompts, spoken to over HTTP."""
+
+import asyncio
+import time
+from enum import Enum
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+
+from regen_common import errors, log
+from regen_consumer.engine import facts, faults, progress, wire
+from regen_consumer.engine.answer import HTTP_OK, Response
+from regen_consumer.engine.connections import Address, Pool
+from regen_consumer.engine.facts import Facts
+from regen_consumer.engine.faults import Fault
+
+KINDS: Final = ("sglang", "openai", "auto")
+HEALTH_S_MAX: Final = 25.0
+"""SGLang's health check generates a token: a second or more, and it gives up after 20 s itself."""
+
+PAGE_S_MAX: Final = 25.0
+METRICS_S_MAX: Final = 5.0
+ABORT_S_MAX: Final = 5.0
+_COMPLETIONS: Final = "/v1/chat/completions"
+_NOT_THERE: Final = (404, 405, 501)
+_REFUSED: Final = (401, 403)
+
+
+class Health(Enum):
+    """What a health check shows."""
+
+    WELL = "well"
+    REFUSING = "refusing"  # it is there and takes nothing: loading, or about to end
+    DOWN = "down"  # no connection
+    UNSURE = "unsure"  # no answer in time: under load that may happen while work goes on
+
+
+class _Site(NamedTuple):
+    address: Address
+    host_header: str
+    prefix: str
+
+
+class Engine:
+    """One server. ``kind`` is ``auto`` until :meth:`facts` has found out. Times in seconds."""
+
+    def __init__(self, url: str, *, kind: str = "auto", api_key: str | None = None) -> None:
+        """Raises :class:`regen_common.errors.UsageError` for what can't be a server's URL."""
+        if kind not in KINDS:
+            raise errors.UsageError(f"--engine-kind {kind!r}: it is {', '.join(KINDS)}")
+        self.url = url.rstrip("/")
+        self.kind = kind
+        self._site = _site_of(self.url)
+        self._pool = Pool(self._site.address)
+        self._fixed_headers = _fixed_headers(self._site.host_header, api_key)
+        log.add_secret(api_key)
+
+    async def complete(self, body: bytes, *, rid: str) -> Response:
+        """Ask, and wait as long as the engine works on it; there is no time limit.
+
+        Cancelled, the connection closes, which aborts the request on the engine. Raises
+        :class:`Fault` where there is no response; a refusal is a response.
+        """
+        return await self._post(_COMPLETIONS, body, rid=rid)
+
+    async def health(self) -> Health:
+        """Whether it would take work, by its own word. Takes up to HEALTH_S_MAX."""
+        try:
+            async with asyncio.timeout(HEALTH_S_MAX):
+                response = await self._get("/health")
+                if response.status in _NOT_THERE:
+                    response = await self._get("/v1/models")
+        except TimeoutError:
+            return Health.UNSURE
+        except Fault:
+            return Health.DOWN
+        # an engine that wants another key is there all the same; its preflight says so
+        return Health.WELL if response.status < 500 else Health.REFUSING  # noqa: PLR2004
+
+    async def facts(self) -> Facts:
+        """What it says of itself; settles ``kind``.
+
+        Raises :class:`Fault`, with blame SETUP where no such server is at this URL.
+        """
+        server_info = None
+        if self.kind != "openai":
+            server_info = await self._page("/server_info") or await self._page("/get_server_info")
+        models = await self._page("/v1/models")
+        if facts.is_sglang(server_info):
+            assert isinstance(server_info, dict)
+            model_info = await self._page("/model_info") or await self._page("/get_model_info")
+            found = facts.of_sglang(server_info, model_info, models)
+        elif self.kind == "sglang":
+            raise Fault("wrong_url", f"{self.url} is no SGLang; try --engine-kind openai")
+        else:
+            props = await self._page("/props")
+            version = None if props else await self._page("/version")
+            found = facts.of_openai(models, props, version)
+        if not found.models:
+            raise Fault("wrong_url", f"{self.url}/v1/models names no model; is --engine right?")
+        self.kind = found.kind
+        return found
+
+    async def progress(self) -> progress.Progress | None:
+        """How far it has come; None where it does not show it, or not now."""
+        try:
+            async with asyncio.timeout(METRICS_S_MAX):
+                response = await self._get("/metrics")
+                if response.status == HTTP_OK:
+                    found = progress.of_metrics(response.body.decode("utf-8", "replace"))
+                    if found is not None:
+                        return found
+                if self.kind == "sglang":
+                    return progress.of_loads(await self._page("/v1/loads"))
+        except (TimeoutError, Fault) as why:
+            log.debug("progress_unknown", engine=self.url, why=str(why) or "no answer in time")
+        return None
+
+    async def tokens(self) -> int | None:
+        """The sum of its token counters; None where it shows none."""
+        found = await self.progress()
+        return found.tokens if found else None
+
+    async def abort(self, rid: str) -> None:
+        """Tell SGLang to give a request up; its answer then says so. Others have no such call."""
+        if self.kind != "sglang":
+            return
+        try:
+            async with asyncio.timeout(ABORT_S_MAX):
+                await self._post("/abort_request", orjson.dumps({"rid": rid}), rid=rid)
+        except (TimeoutError, Fault) as why:
+            log.warning("abort_failed", engine=self.url, rid=rid, why=str(why) or "no answer")
+
+    async def close(self) -> None:
+        """Close all connections; what is under way is cut."""
+        self._pool.close()
+
+    async def _page(self, path: str) -> Any:
+        """The JSON of a page; None where there is no such page.
+
+        Raises :class:`Fault` where access is refused or the server is in trouble.
+        """
+        try:
+            async with asyncio.timeout(PAGE_S_MAX):
+                response = await self._get(path)
+        except TimeoutError as error:
+            raise Fault("stalled", f"no answer to {path} within {PAGE_S_MAX:.0f} s") from error
+        refused = response.status in _REFUSED
+        if refused or (response.status >= 500 and response.status not in _NOT_THERE):  # noqa: PLR2004
+            raise faults.of_refusal(response.status, response.headers, response.body)
+        if response.status != HTTP_OK:
+            return None
+        try:
+            return orjson.loads(response.body)
+        except orjson.JSONDecodeError:
+            return None
+
+    async def _get(self, path: str) -> Response:
+        head = f"GET {self._site.prefix}{path} HTTP/1.1\r\n{self._fixed_headers}\r\n"
+        return await self._send(head, b"")
+
+    async def _post(self, path: str, body: bytes, *, rid: str) -> Response:
+        head = (
+            f"POST {self._site.prefix}{path} HTTP/1.1\r\n{self._fixed_headers}"
+            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            f"x-request-id: {rid}\r\n\r\n"
+        )
+        return await self._send(head, body)
+
+    async def _send(self, head: str, body: bytes) -> Response:
+        began_s = time.monotonic()
+        message: wire.Message = await self._pool.send(head.encode("latin-1"), body)
+        return Response(message.status, message.headers, message.body, time.monotonic() - began_s)
+
+
+def _site_of(url: str) -> _Site:
+    wrong = errors.UsageError(
+        f"--engine {url!r}: it is like http://127.0.0.1:30000 (a key goes into --api-key)"
+    )
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise wrong from error
+    odd = parts.username is not None or parts.query or parts.fragment
+    if parts.scheme not in ("http", "https") or not host or odd or not _is_plain(url):
+        raise wrong
+    tls = parts.scheme == "https"
+    address = Address(host, port or (443 if tls else 80), tls)
+    return _Site(address, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"))
+
+
+def _is_plain(text: str) -> bool:
+    """Can it stand in a header as it is?"""
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def _fixed_headers(host: str, api_key: str | None) -> str:
+    headers = (
+        f"host: {host}\r\nuser-agent: regen\r\n"
+        "accept: application/json, text/plain\r\naccept-encoding: identity\r\n"
+    )
+    if api_key is None:
+        return headers
+    if not _is_plain(api_key):
+        raise errors.UsageError("--api-key: a key has neither white space nor other than ASCII")
+    return f"{headers}authorization: Bearer {api_key}\r\n"
