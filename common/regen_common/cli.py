@@ -19,13 +19,12 @@ from regen_common import errors, log, redisio
 EXIT_INTERRUPTED: Final = 130
 
 FLAGS: Final = frozenset(
-    """allow-model-change allow-truncated allow-volatile-redis api-key burst by-hand canary
-    canary-only capture chat-template-kwargs class compress concurrency config continue debug dedupe
-    demo dry-run dump endpoint-url engine engine-kind extra-body failed from gpu grace html indices
-    json keep-redis lease limit max-backlog max-prompt-chars max-queued max-tokens model name out
-    quality redis run sampling seed serve stall store thinking to truncated turns watch weights
-    batch-bytes batch-records batch-seconds temperature top-p top-k min-p presence-penalty
-    repetition-penalty settle consumers prompts host""".split()  # noqa: SIM905 - as text it can be read
+    """allow-model-change allow-truncated allow-volatile-redis api-key batch-bytes
+    batch-records batch-seconds burst chat-template-kwargs class compress concurrency
+    config debug dedupe demo dry-run dump endpoint-url engine engine-kind every extra-body
+    failed gpu grace host json lease limit max-backlog max-prompt-chars max-queued
+    max-tokens min-p out presence-penalty redis repetition-penalty resume retry-failed run
+    seed stall store temperature thinking to top-k top-p turns watch""".split()  # noqa: SIM905 - as text it can be read
 )
 """All commands' flags: a file of ``--config`` may serve several commands, a typo serves none."""
 

@@ -9,10 +9,10 @@ import orjson
 from regen_common import log
 from regen_common.clock import Clock, iso_utc
 from regen_common.queue import transitions
-from regen_common.records import labels, record
+from regen_common.records import labels
 from regen_common.run import config
 from regen_common.store.schema import Prompt
-from regen_consumer import quality
+from regen_consumer import quality, record
 from regen_consumer.engine import answer, preflight, request
 from regen_consumer.engine.answer import Answer
 from regen_consumer.engine.client import Engine

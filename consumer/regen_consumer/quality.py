@@ -14,8 +14,8 @@ truncated_thinking  the same, before the thinking was closed
 from typing import Final
 
 from regen_common.records.labels import LABELS
-from regen_common.records.record import Completion, Usage
 from regen_consumer.engine import split
+from regen_consumer.record import Completion, Usage
 
 TRIVIAL_TOKENS_MAX: Final = 10
 """An empty thinking block, "OK." and the end are 6 or 7 tokens. A one-word answer after real

@@ -101,7 +101,7 @@ def test_a_cancelled_request_stops_at_once(url):
         with pytest.raises(asyncio.CancelledError):
             await task
         # it looks for clients that are gone once a second, if nobody asks it anything meanwhile
-        while (await engine.progress()).running != 0:  # noqa: ASYNC110
+        while (await engine.progress()).running != 0:
             await asyncio.sleep(1.2)
         assert (await ask(engine, profile, "Hi")).completion.content
 

@@ -16,7 +16,7 @@ def flags_of(entry: str) -> set[str]:
     found: set[str] = set()
 
     def capture(command: object, **_: object) -> None:
-        app = typer.Typer()
+        app = typer.Typer(add_completion=False)
         app.command()(command)  # type: ignore[type-var]
         for parameter in typer.main.get_command(app).params:
             found.update(o.removeprefix("--") for o in parameter.opts if o.startswith("--"))

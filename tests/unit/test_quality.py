@@ -2,8 +2,8 @@
 
 import pytest
 
-from regen_common.records.record import Completion, Usage
 from regen_consumer import quality
+from regen_consumer.record import Completion, Usage
 
 CLOSED = ("", "\n</think>\n\n", "<|im_end|>")
 EMPTY_BLOCK = ("<think>\n\n", "</think>\n\n", "<|im_end|>")

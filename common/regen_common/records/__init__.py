@@ -1,1 +1,1 @@
-"""A record: one output line, and the labels that say what is wrong with its answer."""
+"""Records: the labels that say what is wrong with an answer, as all who count them know them."""

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from regen_common.records.record import Completion, Usage
 from regen_consumer.engine import faults, split
 from regen_consumer.engine.faults import Fault
+from regen_consumer.record import Completion, Usage
 
 HTTP_OK: Final = 200
 FINISHED: Final = frozenset({"stop", "length", "tool_calls", "function_call"})

@@ -1,19 +1,18 @@
 """An engine: a server that answers prompts, spoken to over HTTP."""
 
 import asyncio
-import time
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
 
 from regen_common import errors, log
-from regen_consumer.engine import facts, faults, progress, wire
+from regen_consumer.engine import facts, faults, progress
 from regen_consumer.engine.answer import HTTP_OK, Response
-from regen_consumer.engine.connections import Address, Pool
 from regen_consumer.engine.facts import Facts
 from regen_consumer.engine.faults import Fault
+from regen_consumer.engine.http import Http
 
 KINDS: Final = ("sglang", "openai", "auto")
 HEALTH_S_MAX: Final = 25.0
@@ -36,12 +35,6 @@ class Health(Enum):
     UNSURE = "unsure"  # no answer in time: under load that may happen while work goes on
 
 
-class _Site(NamedTuple):
-    address: Address
-    host_header: str
-    prefix: str
-
-
 class Engine:
     """One server. ``kind`` is ``auto`` until :meth:`facts` has found out. Times in seconds."""
 
@@ -51,9 +44,7 @@ class Engine:
             raise errors.UsageError(f"--engine-kind {kind!r}: it is {', '.join(KINDS)}")
         self.url = url.rstrip("/")
         self.kind = kind
-        self._site = _site_of(self.url)
-        self._pool = Pool(self._site.address)
-        self._fixed_headers = _fixed_headers(self._site.host_header, api_key)
+        self._http = Http(_base_of(self.url), _headers(api_key))
         log.add_secret(api_key)
 
     async def complete(self, body: bytes, *, rid: str) -> Response:
@@ -134,7 +125,7 @@ class Engine:
 
     async def close(self) -> None:
         """Close all connections; what is under way is cut."""
-        self._pool.close()
+        await self._http.close()
 
     async def _page(self, path: str) -> Any:
         """The JSON of a page; None where there is no such page.
@@ -157,38 +148,34 @@ class Engine:
             return None
 
     async def _get(self, path: str) -> Response:
-        head = f"GET {self._site.prefix}{path} HTTP/1.1\r\n{self._fixed_headers}\r\n"
-        return await self._send(head, b"")
+        return await self._send("GET", path)
 
     async def _post(self, path: str, body: bytes, *, rid: str) -> Response:
-        head = (
-            f"POST {self._site.prefix}{path} HTTP/1.1\r\n{self._fixed_headers}"
-            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
-            f"x-request-id: {rid}\r\n\r\n"
-        )
-        return await self._send(head, body)
+        return await self._send("POST", path, body=body, rid=rid)
 
-    async def _send(self, head: str, body: bytes) -> Response:
-        began_s = time.monotonic()
-        message: wire.Message = await self._pool.send(head.encode("latin-1"), body)
-        return Response(message.status, message.headers, message.body, time.monotonic() - began_s)
+    async def _send(
+        self, method: str, path: str, *, body: bytes | None = None, rid: str | None = None
+    ) -> Response:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        message = await self._http.send(method, path, body=body, rid=rid)
+        return Response(message.status, message.headers, message.body, loop.time() - began_s)
 
 
-def _site_of(url: str) -> _Site:
+def _base_of(url: str) -> str:
+    """Scheme, host, port and prefix; an ending ``/v1`` is the API's, not the server's."""
     wrong = errors.UsageError(
         f"--engine {url!r}: it is like http://127.0.0.1:30000 (a key goes into --api-key)"
     )
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, _ = parts.hostname, parts.port  # a port that is none raises
     except ValueError as error:
         raise wrong from error
     odd = parts.username is not None or parts.query or parts.fragment
     if parts.scheme not in ("http", "https") or not host or odd or not _is_plain(url):
         raise wrong
-    tls = parts.scheme == "https"
-    address = Address(host, port or (443 if tls else 80), tls)
-    return _Site(address, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"))
+    return url.rstrip("/").removesuffix("/v1")
 
 
 def _is_plain(text: str) -> bool:
@@ -196,13 +183,14 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable() and " " not in text
 
 
-def _fixed_headers(host: str, api_key: str | None) -> str:
-    headers = (
-        f"host: {host}\r\nuser-agent: regen\r\n"
-        "accept: application/json, text/plain\r\naccept-encoding: identity\r\n"
-    )
+def _headers(api_key: str | None) -> dict[str, str]:
+    headers = {
+        "user-agent": "regen",
+        "accept": "application/json, text/plain",
+        "accept-encoding": "identity",
+    }
     if api_key is None:
         return headers
     if not _is_plain(api_key):
         raise errors.UsageError("--api-key: a key has neither white space nor other than ASCII")
-    return f"{headers}authorization: Bearer {api_key}\r\n"
+    return headers | {"authorization": f"Bearer {api_key}"}

@@ -80,7 +80,7 @@ def test_probes_of_an_absent_engine_back_off() -> None:
     bench.engine.healths = [Health.DOWN] * 15 + [Health.WELL]
     asyncio.run(bench.until("well"))
     assert bench.clock.slept_s[0] <= 1
-    assert 13 <= bench.clock.slept_s[-1] <= 20
+    assert 13 <= max(bench.clock.slept_s) <= 20
     assert bench.abandoned  # it was away for longer than what is in flight may wait
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regen_common.records.record import Usage
 from regen_consumer.engine import answer
 from regen_consumer.engine.answer import Response
 from regen_consumer.engine.faults import Blame, Fault
 from regen_consumer.engine.split import Opening
+from regen_consumer.record import Usage
 
 RECORDED = orjson.loads((Path(__file__).parent / "recorded_answers.json").read_bytes())
 JSON = {"content-type": "application/json"}

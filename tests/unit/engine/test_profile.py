@@ -2,12 +2,12 @@
 
 import pytest
 
-from regen_common.records.record import Completion, Usage
 from regen_consumer.engine import profile, split
 from regen_consumer.engine.answer import Answer
 from regen_consumer.engine.facts import Facts
 from regen_consumer.engine.profile import Thinking, Wanted
 from regen_consumer.engine.split import Opening
+from regen_consumer.record import Completion, Usage
 
 SGLANG = Facts(kind="sglang", server="sglang", models=("tiny",), has_metrics=True)
 PLAIN = Facts(kind="openai", server="unknown", models=("tiny",))

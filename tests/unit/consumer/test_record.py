@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regen_common.records import record as r
+from regen_consumer import record as r
 
 KEYS = [
     "index",

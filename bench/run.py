@@ -1,0 +1,21 @@
+"""``make bench``: every figure that docs/benchmarks.md states, measured in one run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CASES = (
+    ("engine_client.py", "40", "20000"),
+    ("engine_client.py", "512", "20000"),
+)
+
+
+def main() -> int:
+    for script, *arguments in CASES:
+        subprocess.run([sys.executable, str(HERE / script), *arguments], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
