@@ -10,19 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from regen_common import errors, log
+from regen_common import log
 from regen_common.clock import Clock
 from regen_common.queue import executor, transitions
 from regen_consumer.leases import Leases
+from regen_consumer.leaving import WAITABLE
 
 T = TypeVar("T")
 BATCH_BYTES_MAX: Final = 8 << 20
 PAUSE_MAX_S: Final = 5.0
-WAITABLE: Final = (
-    errors.RedisUnavailableError,
-    errors.RedisReadOnlyError,
-    errors.RedisFullError,
-)
 
 
 class Delivery:

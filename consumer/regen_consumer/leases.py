@@ -38,5 +38,10 @@ class Leases:
     def all(self) -> list[Lease]:
         return [job.lease for job in self._held.values()]
 
+    def clear(self) -> None:
+        """Forget them all: they expire, and are put back by others."""
+        self._held.clear()
+        self._answered.clear()
+
     def find(self, index: int) -> Claimed | None:
         return next((job for job in self._held.values() if job.lease.index == index), None)

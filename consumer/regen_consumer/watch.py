@@ -58,6 +58,7 @@ class Watch:
         ready: Callable[[], Awaitable[None]],
         abandon: Callable[[str], Awaitable[None]],
         signs: Callable[[], tuple[int, int]],
+        changed: Callable[[], None],
         stall_s: float,
         clock: Clock,
         rng: random.Random,
@@ -66,6 +67,7 @@ class Watch:
         self._ready = ready
         self._abandon = abandon
         self._signs = signs
+        self._tell = changed
         self._stall_s = stall_s
         self._clock = clock
         self._rng = rng
@@ -75,7 +77,6 @@ class Watch:
         self._changed = asyncio.Event()
         self.state = "waiting"
         self.last_error: str | None = None
-        self.changed: Callable[[], None] = lambda: None
 
     @property
     def open(self) -> bool:
@@ -125,7 +126,7 @@ class Watch:
     def _become(self, state: str) -> None:
         self.state = state
         self._changed.set()
-        self.changed()
+        self._tell()
 
     async def _wait_for_it(self) -> None:
         pause_s, said_at_s = PROBE_PAUSE_MIN_S, float("-inf")

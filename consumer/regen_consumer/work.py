@@ -5,6 +5,7 @@ import random
 import zlib
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,8 +16,6 @@ from regen_consumer import policy
 from regen_consumer.answering import Answering
 from regen_consumer.delivery import Delivery
 from regen_consumer.engine.faults import Blame, Fault
-from regen_consumer.leases import Leases
-from regen_consumer.slots import Slots
 from regen_consumer.watch import Watch
 
 DETAIL_CHARS_MAX: Final = 300
@@ -35,15 +34,15 @@ class Course:
 
 
 class Work:
-    """Sees prompts through. ``stop(error)`` ends the consumer."""
+    """Sees prompts through. ``stop(error)`` ends the consumer; ``pausing()`` lends the slot out."""
 
     def __init__(
         self,
         *,
         answering: Answering,
         delivery: Delivery,
-        leases: Leases,
         watch: Watch,
+        pausing: Callable[[], AbstractAsyncContextManager[None]],
         worker: str,
         gpu: int,
         clock: Clock,
@@ -52,14 +51,13 @@ class Work:
     ) -> None:
         self._answering = answering
         self._delivery = delivery
-        self._leases = leases
         self._watch = watch
+        self._pausing = pausing
         self._worker = worker
         self._gpu = gpu
         self._clock = clock
         self._rng = rng
         self._stop = stop
-        self.slots: Slots | None = None
         self.stopped_by_user: set[str] = set()
         self.faults = 0
         self.last_error: str | None = None
@@ -122,8 +120,7 @@ class Work:
     async def _pause(self, course: Course, seconds: float, *, passing: bool) -> None:
         if passing:
             course.passing_s += seconds
-        assert self.slots
-        async with self.slots.pausing():
+        async with self._pausing():
             await self._clock.asleep(seconds)
 
     async def _cancelled(self, course: Course) -> None:

@@ -38,6 +38,7 @@ class Bench:
             ready=self.ready,
             abandon=self.abandon,
             signs=lambda: self.signs,
+            changed=lambda: None,
             stall_s=stall_s,
             clock=self.clock,
             rng=random.Random(1),
