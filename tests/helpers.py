@@ -9,7 +9,7 @@ import orjson
 import redis
 import zstandard
 
-from regen_common.queue import executor, scripts, transitions
+from regen_common.queue import executor, scripts, shapes, transitions
 from regen_common.run import config, keys, opening
 
 MOVABLE_CLOCK = "local function now() return tonumber(redis.call('GET', 'test:now')) end"
@@ -59,7 +59,7 @@ def answer(
         )
     )
     records = [
-        transitions.Finished(
+        shapes.Finished(
             lease=job.lease,
             round=job.round,
             mask=(masks or {}).get(job.lease.index, 0),

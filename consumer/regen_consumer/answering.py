@@ -8,7 +8,7 @@ import orjson
 
 from regen_common import log
 from regen_common.clock import Clock, iso_utc
-from regen_common.queue import transitions
+from regen_common.queue import shapes
 from regen_common.records import labels
 from regen_common.run import config
 from regen_common.store.schema import Prompt
@@ -108,7 +108,7 @@ class Answering:
 
     # --- answering
 
-    async def answer(self, job: transitions.Claimed, *, attempt: int) -> transitions.Finished:
+    async def answer(self, job: shapes.Claimed, *, attempt: int) -> shapes.Finished:
         """One attempt at one prompt.
 
         Raises :class:`Fault`; :class:`regen_common.errors.StoreError` where the prompt can't be
@@ -139,7 +139,7 @@ class Answering:
             began_s=began_s,
             latency_s=response.latency_s,
         )
-        return transitions.Finished(
+        return shapes.Finished(
             lease=job.lease,
             round=job.round,
             mask=labels.mask_of(found_labels),
@@ -150,7 +150,7 @@ class Answering:
 
     def _question(
         self,
-        job: transitions.Claimed,
+        job: shapes.Claimed,
         prompt: Prompt,
         profile: EngineProfile,
         now: config.Config,
@@ -172,7 +172,7 @@ class Answering:
 
     def _line(
         self,
-        job: transitions.Claimed,
+        job: shapes.Claimed,
         prompt: Prompt,
         question: request.Question,
         profile: EngineProfile,

@@ -6,7 +6,7 @@ from typing import Final
 
 from regen_common import errors, log
 from regen_common.clock import Clock
-from regen_common.queue import executor, transitions
+from regen_common.queue import executor, shapes, transitions
 from regen_common.run import keys
 from regen_consumer import pull
 from regen_consumer.configuring import Configuring
@@ -16,7 +16,7 @@ from regen_consumer.leaving import REDIS_PAUSE_S, WAITABLE, Leaving
 from regen_consumer.maintenance import Maintenance
 from regen_consumer.watch import Watch
 
-UNAVAILABLE: Final = transitions.Claim("unavailable", 0, [])
+UNAVAILABLE: Final = shapes.Claim("unavailable", 0, [])
 
 
 class Claiming:
@@ -48,7 +48,7 @@ class Claiming:
         self._clock = clock
         self._rng = rng
 
-    async def claim(self, n: int) -> transitions.Claim:
+    async def claim(self, n: int) -> shapes.Claim:
         """Lease up to ``n`` jobs; none while Redis is away."""
         by_weight = pull.weights(self._remaining(), self._configuring.now["weights"])
         call = transitions.claim(

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from regen_common import log
 from regen_common.clock import Clock
-from regen_common.queue import executor, transitions
+from regen_common.queue import executor, shapes, transitions
 from regen_consumer.leases import Leases
 from regen_consumer.leaving import WAITABLE
 
@@ -38,7 +38,7 @@ class Delivery:
         self._leases = leases
         self._clock = clock
         self._delivered = delivered
-        self._waiting: deque[transitions.Finished] = deque()
+        self._waiting: deque[shapes.Finished] = deque()
         self._in_call = 0
         self._wake = asyncio.Event()
         self._closing = False
@@ -50,7 +50,7 @@ class Delivery:
         """Answers that Redis has not taken yet."""
         return len(self._waiting) + self._in_call
 
-    def answer(self, record: transitions.Finished) -> None:
+    def answer(self, record: shapes.Finished) -> None:
         """Take an answer; it is delivered by :meth:`run`."""
         self._leases.answered(record.lease)
         self._waiting.append(record)
@@ -70,13 +70,13 @@ class Delivery:
         self._closing = True
         self._wake.set()
 
-    async def fail(self, call: transitions.Call[str], lease: transitions.Lease) -> str:
+    async def fail(self, call: transitions.Call[str], lease: shapes.Lease) -> str:
         """End a job for the prompt's own fault; see :func:`transitions.fail`."""
         word = await self.insist(call)
         self._leases.drop(lease)
         return word
 
-    async def release(self, leases: list[transitions.Lease], *, charge: str = "none") -> None:
+    async def release(self, leases: list[shapes.Lease], *, charge: str = "none") -> None:
         """Give leases back to the front of their queues, in order."""
         if leases:
             await self.insist(transitions.release(leases=leases, charge=charge))
@@ -94,8 +94,8 @@ class Delivery:
                 await self._clock.asleep(pause_s)
                 pause_s = min(pause_s * 2, PAUSE_MAX_S)
 
-    def _batch(self) -> list[transitions.Finished]:
-        batch: list[transitions.Finished] = []
+    def _batch(self) -> list[shapes.Finished]:
+        batch: list[shapes.Finished] = []
         size = 0
         while self._waiting and len(batch) < transitions.FINISH_MAX:
             size += len(self._waiting[0].body)
@@ -104,7 +104,7 @@ class Delivery:
             batch.append(self._waiting.popleft())
         return batch
 
-    async def _finish(self, batch: list[transitions.Finished]) -> None:
+    async def _finish(self, batch: list[shapes.Finished]) -> None:
         self._in_call = len(batch)
         words = await self.insist(transitions.finish(worker=self._worker, records=batch))
         self._in_call = 0

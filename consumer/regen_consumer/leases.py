@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from regen_common.queue.transitions import Claimed, Lease
+from regen_common.queue.shapes import Claimed, Lease
 
 
 class Leases:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from regen_common import log
 from regen_common.clock import Clock
-from regen_common.queue.transitions import Claim, Claimed
+from regen_common.queue.shapes import Claim, Claimed
 
 IDLE_PAUSE_MIN_S: Final = 0.02
 IDLE_PAUSE_MAX_S: Final = 2.0

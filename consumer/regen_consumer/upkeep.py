@@ -5,7 +5,7 @@ from typing import Final
 
 from regen_common import log
 from regen_common.clock import Clock
-from regen_common.queue import executor, transitions
+from regen_common.queue import executor, shapes, transitions
 from regen_consumer.answering import Answering
 from regen_consumer.delivery import Delivery
 from regen_consumer.gpu_report import GpuReport
@@ -41,7 +41,7 @@ class Heartbeats:
             if held:
                 await self._beat(held)
 
-    async def _beat(self, held: list[transitions.Lease]) -> None:
+    async def _beat(self, held: list[shapes.Lease]) -> None:
         call = transitions.heartbeat(leases=held, lease_s=self._lease_s)
         try:
             gone = await self._queue.execute(call)

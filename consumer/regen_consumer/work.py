@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from regen_common import errors, log
 from regen_common.clock import Clock, iso_utc
-from regen_common.queue import transitions
+from regen_common.queue import shapes, transitions
 from regen_consumer import policy
 from regen_consumer.answering import Answering
 from regen_consumer.delivery import Delivery
@@ -27,7 +27,7 @@ RQ_RESULT_STOPPED: Final = 3
 class Course:
     """What happened to one prompt in this process so far."""
 
-    job: transitions.Claimed
+    job: shapes.Claimed
     began_s: float
     attempts: int
     passing_s: float = 0.0
@@ -62,7 +62,7 @@ class Work:
         self.faults = 0
         self.last_error: str | None = None
 
-    async def see_through(self, job: transitions.Claimed) -> None:
+    async def see_through(self, job: shapes.Claimed) -> None:
         """From the lease to an outcome. Who cancels it gives the leases back, in order."""
         course = Course(job=job, began_s=self._clock.monotonic_s(), attempts=job.attempts)
         try:

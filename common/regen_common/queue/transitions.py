@@ -7,10 +7,11 @@ Guards and effects stand at the top of each script in ``queue/lua``.
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
+from regen_common.queue import shapes
 from regen_common.records import labels
 from regen_common.run import keys
 
@@ -35,91 +36,6 @@ class Call(Generic[T]):
     bodies: Sequence[bytes] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A consumer's hold on one job; ``eid`` is RQ's execution id."""
-
-    queue: str
-    index: int
-    eid: str
-
-    def to_args(self) -> dict[str, Any]:
-        return {"queue": self.queue, "index": self.index, "eid": self.eid}
-
-
-class Claimed(NamedTuple):
-    """One leased job. ``attempts`` and ``strikes`` are what it was charged with before."""
-
-    lease: Lease
-    round: int
-    attempts: int
-    strikes: int
-
-
-class Claim(NamedTuple):
-    """What a claim brought. ``state``: ``ok``, ``suspended``, ``halted`` or ``backlog``."""
-
-    state: str
-    config_version: int
-    jobs: list[Claimed]
-
-
-class Finished(NamedTuple):
-    """An answer to be accepted. ``body`` is the record's line."""
-
-    lease: Lease
-    round: int
-    mask: int
-    output_tokens: int
-    latency_s: float
-    body: bytes
-
-
-class Enqueued(NamedTuple):
-    """``state``: ``ok``, ``stale`` (another moved the cursor) or ``full``."""
-
-    state: str
-    cursor: int
-    made: int
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record in the results stream."""
-
-    stream_id: str
-    index: int
-    round: int
-    mask: int
-    body: bytes
-
-
-class CategoryBooks(NamedTuple):
-    """Counts of one category. ``failed`` includes ``failed_redo``."""
-
-    category: str
-    plan: int
-    enqueued: int
-    queued: int
-    leased: int
-    failed: int
-    done: int
-    failed_redo: int
-
-
-class Counted(NamedTuple):
-    """What ``books`` counted in one moment."""
-
-    input: int
-    rejected: int
-    stream: int
-    redo: int
-    open_intents: int
-    suspended: bool
-    halt: dict[str, Any] | None
-    categories: list[CategoryBooks]
-
-
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
@@ -139,7 +55,7 @@ def enqueue(
     expected: int | None = None,
     new: int | None = None,
     deep: bool = False,
-) -> Call[Enqueued]:
+) -> Call[shapes.Enqueued]:
     """Make jobs. With ``new`` the cursor moves from ``expected``; without, it stays (a sweep)."""
     args = {
         "category": category,
@@ -150,30 +66,35 @@ def enqueue(
         "deep": deep,
     }
 
-    def read(reply: list[Any]) -> Enqueued:
-        return Enqueued(_word(reply), int(reply[1]), int(reply[2]) if len(reply) > 2 else 0)  # noqa: PLR2004
+    def read(reply: list[Any]) -> shapes.Enqueued:
+        state, cursor, *made = reply
+        return shapes.Enqueued(_text(state), int(cursor), int(made[0]) if made else 0)
 
     return Call(script="enqueue", args=args, read=read)
 
 
-def claim(*, queues: Sequence[str], n: int, token: str, worker: str, lease_s: float) -> Call[Claim]:
+def claim(
+    *, queues: Sequence[str], n: int, token: str, worker: str, lease_s: float
+) -> Call[shapes.Claim]:
     """Lease up to ``n`` jobs. ``token`` is unique per call and has no ``:``."""
     args = {"queues": queues, "n": n, "token": token, "worker": worker, "lease_s": lease_s}
 
-    def read(reply: list[Any]) -> Claim:
+    def read(reply: list[Any]) -> shapes.Claim:
         state = _word(reply)
         if state != "ok":
-            return Claim(state, 0, [])
+            return shapes.Claim(state, 0, [])
         jobs = [
-            Claimed(Lease(_text(queue), int(index), _text(eid)), round_, attempts, strikes)
+            shapes.Claimed(
+                shapes.Lease(_text(queue), int(index), _text(eid)), round_, attempts, strikes
+            )
             for index, eid, queue, round_, attempts, strikes in reply[2:]
         ]
-        return Claim(state, int(reply[1]), jobs)
+        return shapes.Claim(state, int(reply[1]), jobs)
 
     return Call(script="claim", args=args, read=read)
 
 
-def heartbeat(*, leases: Iterable[Lease], lease_s: float) -> Call[list[tuple[int, str]]]:
+def heartbeat(*, leases: Iterable[shapes.Lease], lease_s: float) -> Call[list[tuple[int, str]]]:
     """Extend leases. Returns (index, eid) of those that are no longer ours."""
     args = {"leases": [lease.to_args() for lease in leases], "lease_s": lease_s}
     return Call(
@@ -183,7 +104,7 @@ def heartbeat(*, leases: Iterable[Lease], lease_s: float) -> Call[list[tuple[int
     )
 
 
-def finish(*, worker: str, records: Sequence[Finished]) -> Call[list[str]]:
+def finish(*, worker: str, records: Sequence[shapes.Finished]) -> Call[list[str]]:
     """Accept answers. One word per record: ``accepted``, ``duplicate`` or ``round``."""
     args = {
         "worker": worker,
@@ -214,7 +135,7 @@ def finish(*, worker: str, records: Sequence[Finished]) -> Call[list[str]]:
 
 def fail(
     *,
-    lease: Lease,
+    lease: shapes.Lease,
     round: int,  # noqa: A002 - the field's name
     failure: Mapping[str, Any],
     result: Mapping[str, Any],
@@ -239,7 +160,7 @@ def round_s(seconds: float) -> float:
     return float(f"{seconds:.3f}")
 
 
-def release(*, leases: Iterable[Lease], charge: str = "none") -> Call[int]:
+def release(*, leases: Iterable[shapes.Lease], charge: str = "none") -> Call[int]:
     """Give leases back to the front. ``charge``: ``none``, ``attempt`` or ``strike``."""
     args = {"leases": [lease.to_args() for lease in leases], "charge": charge}
     return Call(script="release", args=args, read=_number)
@@ -254,13 +175,15 @@ def reap(*, queue: str, offset: int = 0) -> Call[tuple[int, int]]:
     )
 
 
-def digest(entries: Iterable[Entry]) -> str:
+def digest(entries: Iterable[shapes.Entry]) -> str:
     """What a cut is checked against: sha1 over ids, indices and rounds."""
     line = " ".join(f"{e.stream_id}:{e.index}:{e.round}" for e in entries)
     return hashlib.sha1(line.encode(), usedforsecurity=False).hexdigest()
 
 
-def cut(*, expected: str, entries: Sequence[Entry], name: str, codec: str, to: str) -> Call[str]:
+def cut(
+    *, expected: str, entries: Sequence[shapes.Entry], name: str, codec: str, to: str
+) -> Call[str]:
     """Decide a batch. Returns ``ok``, ``stale`` or ``changed``."""
     args = {
         "expected": expected,
@@ -275,19 +198,12 @@ def cut(*, expected: str, entries: Sequence[Entry], name: str, codec: str, to: s
     return Call(script="cut", args=args, read=_word)
 
 
-class Committed(NamedTuple):
-    """``state``: ``ok``, ``gone`` (it was committed before) or ``corrupt``."""
-
-    state: str
-    detail: tuple[int, ...]
-
-
-def commit(*, name: str, size: int) -> Call[Committed]:
+def commit(*, name: str, size: int) -> Call[shapes.Committed]:
     """Close an intent whose object, ``size`` bytes long, is at the destination."""
     return Call(
         script="commit",
         args={"name": name, "size": size, "labels": labels.LABELS},
-        read=lambda reply: Committed(_word(reply), tuple(int(n) for n in reply[1:])),
+        read=lambda reply: shapes.Committed(_word(reply), tuple(int(n) for n in reply[1:])),
     )
 
 
@@ -339,12 +255,12 @@ def configure(*, expected: int, values: Mapping[str, str], who: str) -> Call[tup
     return Call(script="configure", args=args, read=lambda reply: (_word(reply), int(reply[1])))
 
 
-def books() -> Call[Counted]:
+def books() -> Call[shapes.Counted]:
     """Count everything in its places, in one moment."""
 
-    def read(reply: list[Any]) -> Counted:
+    def read(reply: list[Any]) -> shapes.Counted:
         halt_text = reply[7]
-        return Counted(
+        return shapes.Counted(
             input=int(reply[1]),
             rejected=int(reply[2]),
             stream=int(reply[3]),
@@ -352,7 +268,9 @@ def books() -> Call[Counted]:
             open_intents=int(reply[5]),
             suspended=bool(reply[6]),
             halt=orjson.loads(halt_text) if halt_text else None,
-            categories=[CategoryBooks(_text(c[0]), *(int(n) for n in c[1:])) for c in reply[8:]],
+            categories=[
+                shapes.CategoryBooks(_text(c[0]), *(int(n) for n in c[1:])) for c in reply[8:]
+            ],
         )
 
     return Call(script="books", args={"categories": keys.CATEGORIES}, read=read)

@@ -6,7 +6,7 @@ never derived from the total, so a prompt that is in no place shows as ``unaccou
 
 from dataclasses import dataclass
 
-from regen_common.queue import transitions
+from regen_common.queue import shapes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +67,7 @@ class Books:
         )
 
 
-def from_counted(counted: transitions.Counted) -> Books:
+def from_counted(counted: shapes.Counted) -> Books:
     """Books out of the one script that counted."""
     by = counted.categories
     redo_failed = sum(c.failed_redo for c in by)

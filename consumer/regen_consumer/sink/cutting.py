@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regen_common.queue.transitions import Entry
+from regen_common.queue.shapes import Entry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

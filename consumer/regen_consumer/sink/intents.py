@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from regen_common.queue import transitions
+from regen_common.queue import shapes
 
 SETTLE_S: Final = 5.0
 """Age before a PUT, by Redis' clock. With ``appendfsync everysec`` Redis may lose its last seconds
@@ -39,13 +39,13 @@ def parse(name: str, text: bytes | str) -> Intent:
     return Intent(name=name, **orjson.loads(text))
 
 
-def object_name(entries: Sequence[transitions.Entry], *, sha256: str, codec: str) -> str:
+def object_name(entries: Sequence[shapes.Entry], *, sha256: str, codec: str) -> str:
     """``{ms:013d}-{seq:06d}-{sha256, 16 hex}.jsonl.zst``: from the first record's stream id."""
     ms, _, seq = entries[0].stream_id.partition("-")
     return f"{int(ms):013d}-{int(seq):06d}-{sha256[:16]}{SUFFIXES[codec]}"
 
 
-def content(entries: Sequence[transitions.Entry]) -> bytes:
+def content(entries: Sequence[shapes.Entry]) -> bytes:
     """A batch before compression: one line per record."""
     return b"".join(entry.body + b"\n" for entry in entries)
 

@@ -14,7 +14,7 @@ from typing import Final
 from regen_common import errors, log, redisio
 from regen_common.clock import Clock
 from regen_common.objects import Objects
-from regen_common.queue import transitions
+from regen_common.queue import shapes, transitions
 from regen_common.run import books, manifest, opening
 from regen_consumer.sink import codecs, cutting, intents, keeper, stream
 
@@ -126,7 +126,7 @@ class Sink:
             if not n or not self._decide(self._uncut.entries[:n]):
                 return
 
-    def _decide(self, entries: list[transitions.Entry]) -> bool:
+    def _decide(self, entries: list[shapes.Entry]) -> bool:
         content = intents.content(entries)
         sha256 = hashlib.sha256(content).hexdigest()
         name = intents.object_name(entries, sha256=sha256, codec=self._codec)

@@ -5,7 +5,7 @@ from typing import Any, Final
 import redis
 
 from regen_common import redisio
-from regen_common.queue.transitions import Entry
+from regen_common.queue.shapes import Entry
 from regen_common.run import keys
 
 READ_COUNT: Final = 200

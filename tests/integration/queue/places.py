@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import redis
 import world
 
-from regen_common.queue import transitions
+from regen_common.queue import shapes, transitions
 from regen_common.run import books, keys
 
 
@@ -26,7 +26,7 @@ class Places:
     stream: list[tuple[int, int]]
     redo: set[int]
     jobs: list[tuple[bytes | None, bytes | None]]  # status and eid by index
-    counted: transitions.Counted | None = None
+    counted: shapes.Counted | None = None
 
     def status(self, index: int) -> str:
         return (self.jobs[index][0] or b"").decode()

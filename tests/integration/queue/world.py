@@ -19,7 +19,7 @@ from rq.job import Job
 from rq.registry import StartedJobRegistry
 
 from regen_common import errors
-from regen_common.queue import executor, scripts, transitions
+from regen_common.queue import executor, scripts, shapes, transitions
 from regen_common.run import keys
 from regen_consumer.sink import intents
 
@@ -92,7 +92,7 @@ class Held:
     """What a sink has in memory: a draft of a cut, or an intent with its content."""
 
     queue: executor.Queue
-    draft: list[transitions.Entry] | None = None
+    draft: list[shapes.Entry] | None = None
     expected: str = "0-0"
     intent: intents.Intent | None = None
     body: bytes = b""
@@ -104,7 +104,7 @@ class Hand:
     """What a consumer has in memory: a claimed job, and the epoch it was claimed in."""
 
     queue: executor.Queue
-    job: transitions.Claimed
+    job: shapes.Claimed
 
     @property
     def index(self) -> int:
@@ -247,7 +247,7 @@ class World:
         before = self.live_leases()
         with contextlib.suppress(errors.WrongEpochError):
             out = queue.execute(call)
-            if isinstance(out, transitions.Claim):
+            if isinstance(out, shapes.Claim):
                 for job in out.jobs:
                     assert job.lease.index not in before, "leased twice by a repeated claim"
 
@@ -309,7 +309,7 @@ class World:
             self.serial += 1
             body = {"i": hand.index, "r": hand.job.round, "l": int(bad), "n": self.serial}
             records.append(
-                transitions.Finished(
+                shapes.Finished(
                     lease=hand.job.lease,
                     round=hand.job.round,
                     mask=int(bad),
@@ -394,10 +394,10 @@ class World:
         draft = self._entries(f"({cut}", "+", n)
         return Held(self.queue, draft=draft, expected=cut) if draft else None
 
-    def _entries(self, first: str, last: str, n: int | None = None) -> list[transitions.Entry]:
+    def _entries(self, first: str, last: str, n: int | None = None) -> list[shapes.Entry]:
         raw = self.client.xrange(K.results, first, last, count=n)
         return [
-            transitions.Entry(stream_id.decode(), int(f[b"i"]), int(f[b"r"]), int(f[b"l"]), f[b"b"])
+            shapes.Entry(stream_id.decode(), int(f[b"i"]), int(f[b"r"]), int(f[b"l"]), f[b"b"])
             for stream_id, f in raw
         ]
 

@@ -8,11 +8,11 @@ from rq.version import VERSION
 from rq.worker import BaseWorker
 
 import helpers
-from regen_common.queue import transitions
+from regen_common.queue import shapes, transitions
 from regen_consumer import worker
 
 
-def claim(opened: helpers.opening.OpenRun, n: int) -> list[transitions.Claimed]:
+def claim(opened: helpers.opening.OpenRun, n: int) -> list[shapes.Claimed]:
     call = transitions.claim(
         queues=[opened.keys.queue("chat")], n=n, token="t", worker="w1", lease_s=60
     )

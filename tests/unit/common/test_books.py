@@ -1,4 +1,4 @@
-from regen_common.queue.transitions import CategoryBooks, Counted
+from regen_common.queue.shapes import CategoryBooks, Counted
 from regen_common.run import books
 
 

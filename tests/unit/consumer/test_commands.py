@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from regen_common.queue.transitions import Claimed, Lease
+from regen_common.queue.shapes import Claimed, Lease
 from regen_consumer import commands
 from regen_consumer.commands import Order
 from regen_consumer.leases import Leases

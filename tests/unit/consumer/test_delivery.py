@@ -6,7 +6,7 @@ from typing import Any
 from clocks import FakeClock
 from regen_common import errors
 from regen_common.queue import transitions
-from regen_common.queue.transitions import Claimed, Finished, Lease
+from regen_common.queue.shapes import Claimed, Finished, Lease
 from regen_consumer import delivery
 from regen_consumer.delivery import Delivery
 from regen_consumer.leases import Leases

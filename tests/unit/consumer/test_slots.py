@@ -5,7 +5,7 @@ import random
 from collections import deque
 
 from clocks import FakeClock
-from regen_common.queue.transitions import Claim, Claimed, Lease
+from regen_common.queue.shapes import Claim, Claimed, Lease
 from regen_consumer.slots import IDLE_PAUSE_MAX_S, Slots
 
 

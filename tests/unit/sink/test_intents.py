@@ -1,6 +1,6 @@
 import pytest
 
-from regen_common.queue.transitions import Entry
+from regen_common.queue.shapes import Entry
 from regen_consumer.sink import intents
 
 INTENT = intents.Intent(
