@@ -16,8 +16,6 @@ import typer
 
 from regen_common import errors, log, redisio
 
-EXIT_INTERRUPTED: Final = 130
-
 FLAGS: Final = frozenset(
     """allow-model-change allow-truncated allow-volatile-redis api-key batch-bytes
     batch-records batch-seconds burst chat-template-kwargs class compress concurrency
@@ -122,14 +120,15 @@ def _run(app: typer.Typer, name: str) -> int:
     except errors.RegenError as error:
         if debug:
             raise
-        say_error(name, str(error))
+        kind = "" if error.exit_code == errors.EXIT_INTERRUPTED else "error: "
+        say(name, kind + str(error))
         return error.exit_code
     except typer.TyperException as error:
-        say_error(name, f"{_message(error)} (see {name} --help)")
+        say(name, f"error: {_message(error)} (see {name} --help)")
         return 2
     except (KeyboardInterrupt, typer.Abort):
-        say_error(name, "interrupted; the same command goes on where it stopped")
-        return EXIT_INTERRUPTED
+        say(name, "interrupted; the same command goes on where it stopped")
+        return errors.EXIT_INTERRUPTED
     return code if isinstance(code, int) else 0
 
 
@@ -138,7 +137,7 @@ def _message(error: typer.TyperException) -> str:
     return str(format_message()) if format_message else str(error)
 
 
-def say_error(name: str, text: str) -> None:
+def say(name: str, text: str) -> None:
     """One line on stderr, without secrets."""
     line = " ".join(log.scrub(text).split())
-    print(f"{name}: error: {line}", file=sys.stderr)  # noqa: T201
+    print(f"{name}: {line}", file=sys.stderr)  # noqa: T201

@@ -4,6 +4,9 @@ The message is one line and names the cure; the cause is kept in ``__cause__``. 
 mapped once, in the module that wraps their library.
 """
 
+EXIT_INTERRUPTED = 130
+"""Of a command that was stopped by Ctrl-C: no error, and the same command goes on."""
+
 
 class RegenError(Exception):
     """Base of all. ``exit_code`` is what a command that ends with it returns."""

@@ -113,7 +113,8 @@ def produce(
     )
     if dry_run:
         with Progress() as progress:
-            _tell(read(progress=progress.read))
+            found = read(progress=progress.read)
+        _tell(found)
         return 0
     given = _given(
         sampling={
@@ -140,8 +141,8 @@ def produce(
     _check_existing(client, run, folder, given, named_store=store is not None)
     with Progress() as progress:
         found = read(progress=progress.read)
-        _tell(found)
-        _enqueue(client, names, found, folder, given, progress)
+    _tell(found)
+    _enqueue(client, names, found, folder, given)
     return 0
 
 
@@ -203,7 +204,6 @@ def _enqueue(
     found: intake.Intake,
     folder: Path,
     given: dict[str, Any],
-    progress: Progress,
 ) -> None:
     run = names.run
     plan = _plan(found)
@@ -225,8 +225,8 @@ def _enqueue(
     healed = enqueue.heal(client, queue)
     if healed:
         log.warning("prompts_put_back", count=healed)
-    filled = enqueue.fill(client, queue, progress=progress.queued)
-    progress.done()
+    with Progress() as progress:
+        filled = enqueue.fill(client, queue, progress=progress.queued)
     end = (
         "every prompt is queued or done"
         if filled.at_end

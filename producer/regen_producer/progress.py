@@ -31,7 +31,7 @@ class Progress:
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._reading = self._bars.add_task("reading", total=None, what="")
+            self._reading = self._bars.add_task("reading", total=None, what="", visible=False)
             self._queueing = self._bars.add_task("queueing", total=None, what="", visible=False)
 
     def __enter__(self) -> Self:
@@ -45,20 +45,19 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.done()
-
-    def done(self) -> None:
-        """Take the bars away."""
         if self._bars:
             self._bars.stop()
-            self._bars = None
 
     def read(self, at: IntakeProgress) -> None:
         """Called while the input is read."""
         what = f"{at.rows:,} rows · {at.tools:,} with tools · {at.rejected:,} rejected"
         if self._bars:
             self._bars.update(
-                self._reading, completed=at.bytes_read, total=at.bytes_total or None, what=what
+                self._reading,
+                visible=True,
+                completed=at.bytes_read,
+                total=at.bytes_total or None,
+                what=what,
             )
         elif self._due():
             log.info("reading", rows=at.rows, tools=at.tools, rejected=at.rejected)

@@ -27,13 +27,12 @@ from regen_ops.status.report import Report
 ENGINE_DEADLINE_S: Final = 120.0
 POLL_S: Final = 0.5
 CONSUMER_GRACE_S: Final = 5
-INTERRUPTED: Final = 130
 
 
 class InterruptedRunError(errors.RegenError):
     """Ctrl-C or SIGTERM: everything ended in order."""
 
-    exit_code = INTERRUPTED
+    exit_code = errors.EXIT_INTERRUPTED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +66,7 @@ class Supervisor:
         self._workers: list[Child] = []
         self._sink: Child | None = None
         self._interrupted = False
+        self._so_far = ""
         self.url = ""
 
     def run(self) -> Report:
@@ -97,7 +97,7 @@ class Supervisor:
 
     def _check_interrupted(self) -> None:
         if self._interrupted:
-            raise InterruptedRunError("stopped in order; the same command goes on from here")
+            raise InterruptedRunError(f"stopped{self._so_far}; the same command goes on from here")
 
     def _start_engine(self) -> list[str]:
         if not self._plan.demo:
@@ -189,6 +189,8 @@ class Supervisor:
         while True:
             self._check_interrupted()
             report = building.build(reading.read(opened))
+            totals, answered = report.totals, report.places["stream"]
+            self._so_far = f" with {totals.done + answered:,} of {totals.input:,} answered"
             self._show(report)
             if report.state == "halted":
                 return report

@@ -90,7 +90,8 @@ def _state(raw: Raw) -> str:
     if books.suspended:
         return "suspended"
     alive = any(gpu.get("state") not in ("gone", "left", None) for gpu in raw.gpus)
-    return "running" if alive else "idle"
+    to_ask = books.not_enqueued + books.queued + books.leased
+    return "running" if alive or not to_ask else "idle"
 
 
 def _rates(raw: Raw, total: Sample) -> r.Rates:

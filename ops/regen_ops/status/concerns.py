@@ -90,7 +90,7 @@ def _truncated(report: Report) -> Iterator[Concern]:
 
 
 def _failed(report: Report) -> Iterator[Concern]:
-    seen = report.totals.done + report.totals.failed
+    seen = report.totals.done + report.totals.failed + report.places.get("stream", 0)
     if report.totals.failed and seen and report.totals.failed / seen >= FAILED_RATE:
         worst = report.failures[0] if report.failures else None
         yield Concern(

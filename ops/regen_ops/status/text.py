@@ -79,17 +79,15 @@ def _head(report: Report) -> Text:
 
 def _progress(report: Report) -> Table:
     totals, rates, eta = report.totals, report.rates, report.eta_s
-    settled = totals.done + totals.failed + totals.rejected
-    part = settled / totals.input if totals.input else 1.0
-    filled = round(part * BAR_WIDTH)
-    bar = "█" * filled + "░" * (BAR_WIDTH - filled)
     table = _grid()
-    books = (
-        f"{number(totals.done)} done · {number(totals.pending)} pending · "
-        f"{number(totals.failed)} failed · {number(totals.rejected)} rejected"
+    table.add_row("Prompts", f"{_bar(report)} of {number(totals.input)}")
+    answered = report.places.get("stream", 0)
+    table.add_row(
+        "",
+        f"{number(totals.done)} done · {number(answered)} answered, to be written · "
+        f"{number(totals.pending - answered)} to be asked · "
+        f"{number(totals.failed)} failed · {number(totals.rejected)} rejected",
     )
-    table.add_row("Prompts", f"{bar} {part:.1%} of {number(totals.input)}")
-    table.add_row("", books)
     if totals.redo:
         table.add_row("", f"{number(totals.redo)} of the done are being asked again")
     if totals.unaccounted:
@@ -118,6 +116,18 @@ def _progress(report: Report) -> Table:
         f"   cap {number(report.max_tokens)} tokens · {number(report.output_tokens)} made so far",
     )
     return table
+
+
+def _bar(report: Report) -> str:
+    """Settled prompts solid, answered ones that are not written yet lighter."""
+    totals = report.totals
+    settled = totals.done + totals.failed + totals.rejected
+    answered = report.places.get("stream", 0)
+    whole = totals.input or 1
+    solid = int(settled / whole * BAR_WIDTH)
+    light = int((settled + answered) / whole * BAR_WIDTH) - solid
+    bar = "█" * solid + "▒" * light + "░" * (BAR_WIDTH - solid - light)
+    return f"{bar} {settled / whole:.1%}"
 
 
 def _grid() -> Table:
