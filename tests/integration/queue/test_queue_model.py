@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from regen_common.run import keys
 
-EXAMPLES = int(os.environ.get("REGEN_MODEL_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("REGEN_MODEL_EXAMPLES", "100"))
 STEPS = 50
 
 categories = st.sampled_from(keys.CATEGORIES)
