@@ -18,7 +18,9 @@ regen-requeue --failed --dry-run
 def requeue(
     run: cli.Run = cli.DEFAULT_RUN,
     redis: cli.Redis = cli.DEFAULT_REDIS,
-    failed: Annotated[bool, typer.Option("--failed", help="All failed prompts.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="All failed and canceled prompts.")
+    ] = False,
     class_: Annotated[
         str | None, typer.Option("--class", help="Failed prompts of this class only.")
     ] = None,

@@ -56,7 +56,7 @@ def hindrance(
     still_open: bool,
     redis_time_s: float,
     aof_ok: bool,
-    manifest_epoch: str | None,
+    manifest_epoch: str,
 ) -> str | None:
     """Why this intent must not be PUT now, all of it just read again; ``None`` when it may."""
     if not still_open:

@@ -59,10 +59,19 @@ class ManifestKeeper:
                 "restore the newest one, or use another --run"
             )
 
-    def epoch_there(self) -> str | None:
-        """The epoch that the destination belongs to now."""
+    def epoch_there(self) -> str:
+        """The epoch that the destination belongs to now.
+
+        Raises :class:`regen_common.errors.RunMismatchError` when its manifest is gone: was it
+        emptied? Writing on would hide that.
+        """
         found = manifest.read(self._objects, self._name)
-        return None if found is None else found.epoch
+        if found is None:
+            raise errors.RunMismatchError(
+                f"{self._objects.url}/{manifest.name(self._name)} is gone; if its batches "
+                "are there, start the sink again, and it is written anew; else bring them back"
+            )
+        return found.epoch
 
     def keep(self, *, batches: int, now: bool = False) -> None:
         """Write the manifest if batches were added since, at most every WRITE_EVERY_S."""
@@ -72,7 +81,7 @@ class ManifestKeeper:
             return
         try:
             manifest.write(self._objects, self._current())
-        except errors.DestinationError as error:
+        except (errors.DestinationError, errors.DestinationRefusedError) as error:
             log.warning("manifest_not_written", error=str(error))
         else:
             self._written_batches = batches

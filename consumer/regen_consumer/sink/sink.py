@@ -30,6 +30,9 @@ RETRY_PAUSE_S: Final = 5.0
 RETRY_PAUSE_MAX_S: Final = 60.0
 REPLICAS_WAIT_MS: Final = 1000
 
+UNREACHABLE: Final = (errors.DestinationError, errors.DestinationRefusedError)
+"""Once a sink works it waits for a destination that refuses, too: keys expire and are renewed."""
+
 
 @dataclass(kw_only=True, slots=True)
 class Waiting:
@@ -214,7 +217,7 @@ class Sink:
                 aof_ok=safe,
                 manifest_epoch=self._keeper.epoch_there(),
             )
-        except errors.DestinationError as error:
+        except UNREACHABLE as error:
             self._failed(waiting, error)
             return
         if why == "gone":
@@ -255,7 +258,7 @@ class Sink:
                 self._broken.add(waiting.intent.name)
                 del self._waiting[waiting.intent.name]
                 log.error("object_conflict", name=waiting.intent.name, error=str(error))
-            except (errors.DestinationError, errors.DestinationRefusedError) as error:
+            except UNREACHABLE as error:
                 self._failed(waiting, error)
 
     def _failed(self, waiting: Waiting, error: errors.RegenError) -> None:

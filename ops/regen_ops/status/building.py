@@ -6,9 +6,10 @@ from typing import Final
 from regen_common.clock import iso_utc
 from regen_common.records import labels
 from regen_common.run import keys
+from regen_ops.failures import Failure
 from regen_ops.status import concerns, eta
 from regen_ops.status import report as r
-from regen_ops.status.reading import Failure, Raw, Sample
+from regen_ops.status.reading import Raw, Sample
 
 RECENT_S: Final = 300.0
 RECENT_MIN_S: Final = 5.0

@@ -236,6 +236,11 @@ class QueueModel(RuleBasedStateMachine):
         ids = {done[(k + j) % len(done)] for j in range(min(n, len(done)))}
         self.w.requeue(sorted(ids))
 
+    @rule(ids=st.lists(st.integers(0, world.SIZE - 1), max_size=5), k=pick)
+    def retry_failed(self, ids: list[int], k: int) -> None:
+        found = [self.some_job(k, registry) for registry in ("failed", "canceled")]
+        self.w.retry_failed([*ids, *(index for index in found if index is not None)])
+
     @rule(what=st.sampled_from(["halt", "resume", "resume", "suspend", "go on", "go on"]))
     def pause(self, what: str) -> None:
         if what == "halt":

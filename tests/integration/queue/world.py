@@ -485,6 +485,13 @@ class World:
         if items:
             self.execute(self.queue, transitions.requeue(items=items))
 
+    def retry_failed(self, ids: list[int]) -> None:
+        """``regen-requeue --failed``, with whatever ids it saw a moment ago."""
+        for of in keys.CATEGORIES:
+            mine = [K.job_id(index) for index in ids if category(index) == of]
+            if mine:
+                self.execute(self.queue, transitions.retry(queue=K.queue(of), ids=mine))
+
     def round(self, index: int) -> int:
         out = self.client.execute_command("BITFIELD", K.rounds, "GET", "u4", f"#{index}")
         return int(out[0])

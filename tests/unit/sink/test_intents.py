@@ -19,7 +19,6 @@ def test_a_settled_intent_may_be_written() -> None:
     [
         ({"still_open": False}, "gone"),
         ({"manifest_epoch": "f"}, "epoch"),
-        ({"manifest_epoch": None}, "epoch"),
         ({"aof_ok": False}, "aof"),
         ({"redis_time_s": 104.9}, "young"),
     ],
