@@ -2,7 +2,6 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from regen_common.queue import transitions
 from regen_common.run import books, opening
 from regen_consumer.sink import cutting, intents
 from regen_consumer.sink.sink import Sink
-from servers.valkey import Valkey
 
 SIZE = 25
 LIMITS = cutting.Limits(records=10, bytes=1 << 20, age_s=60)
@@ -128,14 +126,6 @@ class Bench:
         ledger = self.client.hkeys(self.opened.keys.ledger)
         written = {p.name.encode() for p in (self.folder / "regen" / "batches").iterdir()}
         assert set(ledger) == written
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[redis.Redis]:
-    with Valkey() as server:
-        found = server.client()
-        yield found
-        found.close()
 
 
 def boundaries(client: redis.Redis, folder: Path) -> list[str]:

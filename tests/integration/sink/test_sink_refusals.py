@@ -1,6 +1,5 @@
 """A sink whose Redis and destination do not belong together refuses, before it writes anything."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,23 +12,8 @@ from regen_common.objects import open_objects
 from regen_common.run import manifest, opening
 from regen_consumer.sink import cutting
 from regen_consumer.sink.sink import Sink
-from servers.valkey import Valkey
 
 LIMITS = cutting.Limits(records=10, bytes=1 << 20, age_s=60)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Valkey]:
-    with Valkey() as found:
-        yield found
-
-
-@pytest.fixture
-def client(server: Valkey) -> Iterator[redis.Redis]:
-    found = server.client()
-    found.flushall()
-    yield found
-    found.close()
 
 
 def open_sink(opened: opening.OpenRun, folder: Path) -> Sink:
