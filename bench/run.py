@@ -8,6 +8,8 @@ HERE = Path(__file__).parent
 CASES = (
     ("engine_client.py", "40", "20000"),
     ("engine_client.py", "512", "20000"),
+    ("produce.py", "50000"),
+    ("produce.py", "200000"),
 )
 
 

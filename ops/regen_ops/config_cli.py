@@ -1,6 +1,7 @@
 """``regen-config``: the run's configuration, its history, and changes to it."""
 
 import getpass
+import os
 import sys
 from typing import Annotated, Any, Final
 
@@ -21,9 +22,10 @@ regen-config set 'halt_on={"rate": 0.5}'
 
 
 def configure(
-    action: Annotated[str, typer.Argument(help="get or set.")],
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="get or set.")],
     what: Annotated[
-        list[str] | None, typer.Argument(help="Keys to get, or KEY=VALUE to set.")
+        list[str] | None,
+        typer.Argument(metavar="KEY[=VALUE]", help="Keys to get, or KEY=VALUE to set."),
     ] = None,
     run: cli.Run = cli.DEFAULT_RUN,
     redis: cli.Redis = cli.DEFAULT_REDIS,
@@ -35,16 +37,23 @@ def configure(
 
     Values are JSON, or plain text where they are none. Pinned keys can't be changed.
     """
+    if action not in ("get", "set") or (action == "set" and not what):
+        raise errors.UsageError("say get [KEY...] or set KEY=VALUE... (see regen-config --help)")
     opened = opening.open_run(redis, run, allow_volatile=True)
     if action == "get":
         _show(opened, what or [], json=json)
         return 0
-    if action != "set" or not what:
-        raise errors.UsageError("regen-config get [KEY...], or regen-config set KEY=VALUE...")
-    changes = _changes(opened.config, what)
-    after = config.change(opened.client, opened.queue, changes, who=getpass.getuser())
+    changes = _changes(opened.config, what or [])
+    after = config.change(opened.client, opened.queue, changes, who=_who())
     print(f"run {run}: configuration version {after.version}")  # noqa: T201
     return 0
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return f"uid {os.getuid()}"
 
 
 def _changes(now: config.Config, words: list[str]) -> dict[str, Any]:

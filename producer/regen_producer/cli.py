@@ -22,7 +22,9 @@ regen-produce sharegpt.json --dry-run --dump rows.jsonl
 
 
 def produce(
-    inputs: Annotated[list[str], typer.Argument(help="Chat datasets, in this order.")],
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUT", help="Chat datasets, in this order.")
+    ],
     run: cli.Run = cli.DEFAULT_RUN,
     redis: cli.Redis = cli.DEFAULT_REDIS,
     store: Annotated[

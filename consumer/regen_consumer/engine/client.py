@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from regen_common import errors, log
+from regen_common.clock import Clock, SystemClock
 from regen_consumer.engine import facts, faults, progress
 from regen_consumer.engine.answer import HTTP_OK, Response
 from regen_consumer.engine.facts import Facts
@@ -21,6 +22,7 @@ HEALTH_S_MAX: Final = 25.0
 PAGE_S_MAX: Final = 25.0
 METRICS_S_MAX: Final = 5.0
 ABORT_S_MAX: Final = 5.0
+CLOCK: Final[Clock] = SystemClock()
 _COMPLETIONS: Final = "/v1/chat/completions"
 _NOT_THERE: Final = (404, 405, 501)
 _REFUSED: Final = (401, 403)
@@ -38,12 +40,15 @@ class Health(Enum):
 class Engine:
     """One server. ``kind`` is ``auto`` until :meth:`facts` has found out. Times in seconds."""
 
-    def __init__(self, url: str, *, kind: str = "auto", api_key: str | None = None) -> None:
+    def __init__(
+        self, url: str, *, kind: str = "auto", api_key: str | None = None, clock: Clock = CLOCK
+    ) -> None:
         """Raises :class:`regen_common.errors.UsageError` for what can't be a server's URL."""
         if kind not in KINDS:
             raise errors.UsageError(f"--engine-kind {kind!r}: it is {', '.join(KINDS)}")
         self.url = url.rstrip("/")
         self.kind = kind
+        self._clock = clock
         self._http = Http(_base_of(self.url), _headers(api_key))
         log.add_secret(api_key)
 
@@ -156,10 +161,10 @@ class Engine:
     async def _send(
         self, method: str, path: str, *, body: bytes | None = None, rid: str | None = None
     ) -> Response:
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
+        began_s = self._clock.monotonic_s()  # uvloop's own time has whole milliseconds only
         message = await self._http.send(method, path, body=body, rid=rid)
-        return Response(message.status, message.headers, message.body, loop.time() - began_s)
+        latency_s = self._clock.monotonic_s() - began_s
+        return Response(message.status, message.headers, message.body, latency_s)
 
 
 def _base_of(url: str) -> str:

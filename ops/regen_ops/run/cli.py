@@ -26,7 +26,9 @@ regen-run a.jsonl b.json --out s3://bucket/drafter-data --engine http://gpu0:300
 
 
 def run_all(
-    inputs: Annotated[list[str] | None, typer.Argument(help="Chat datasets.")] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Argument(metavar="INPUT", help="Chat datasets.")
+    ] = None,
     out: Annotated[
         str | None, typer.Option(help="s3://bucket/prefix or a folder; where the answers go.")
     ] = None,
