@@ -10,6 +10,10 @@ CASES = (
     ("engine_client.py", "512", "20000"),
     ("produce.py", "50000"),
     ("produce.py", "200000"),
+    ("consumer.py", "0", "5000", "40"),
+    ("consumer.py", "0.5", "3000", "40"),
+    ("consumer.py", "lognormal:2:0.7", "2000", "40"),
+    ("consumer.py", "lognormal:4:0.7", "4000", "256"),
 )
 
 
