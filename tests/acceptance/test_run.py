@@ -97,7 +97,7 @@ def test_failed_prompts_are_said_and_can_go_round_again(alone: kit.Node, tmp_pat
         sim.faults(context_length={"marker": "question 7"})
         command = ("regen-run", "in.jsonl", "--out", "out", "--engine", sim.url)
         ended = alone.run(*command, code=1)
-        assert "1 prompts failed" in ended.err
+        assert "1 prompt failed" in ended.err
         assert "context_length" in ended.out
         sim.heal()
         alone.run(*command, "--retry-failed")

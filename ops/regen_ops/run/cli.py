@@ -120,9 +120,10 @@ def _supervise(plan: supervisor.Plan) -> Report:
     with Live(console=console, transient=True, auto_refresh=False) as live:
 
         def show(report: Report) -> None:
-            live.update(text.render(report), refresh=True)
+            live.update(text.render(report, redis=running.own_redis), refresh=True)
 
-        return supervisor.Supervisor(plan, clock=clock, show=show).run()
+        running = supervisor.Supervisor(plan, clock=clock, show=show)
+        return running.run()
 
 
 class _Lines:
@@ -150,7 +151,7 @@ class _Lines:
 
 def _last_words(report: Report, plan: supervisor.Plan) -> int:
     console = Console()
-    console.print(text.render(report))
+    console.print(text.render(report, over=plan.redis is None))
     objects = open_objects(plan.layout.destination)
     found = sample.first(objects, plan.run)
     if found is not None:
@@ -168,8 +169,8 @@ def _last_words(report: Report, plan: supervisor.Plan) -> int:
         )
     if report.totals.failed:
         raise errors.RegenError(
-            f"{report.totals.failed} prompts failed (classes above); "
-            "the same command with --retry-failed sends them round again"
+            f"{text.counted(report.totals.failed, 'prompt', 'prompts')} failed (classes above); "
+            "the same command with --retry-failed goes on with them"
         )
     return 0
 

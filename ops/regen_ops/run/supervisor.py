@@ -68,6 +68,8 @@ class Supervisor:
         self._interrupted = False
         self._so_far = ""
         self.url = ""
+        self.own_redis: str | None = None
+        """Its URL, for other commands to name while this runs."""
 
     def run(self) -> Report:
         """The whole run. Returns the last report.
@@ -77,7 +79,7 @@ class Supervisor:
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, self._interrupt)
         try:
-            self.url = self._plan.redis or self._redis.start()
+            self.url = self._plan.redis or self._start_redis()
             engines = self._start_engine()
             self._produce()
             opened = opening.open_run(self.url, self._plan.run, allow_volatile=False)
@@ -91,6 +93,11 @@ class Supervisor:
             self._end()
 
     # --- start
+
+    def _start_redis(self) -> str:
+        self.own_redis = self._redis.start()
+        log.info("redis_started", url=self.own_redis)
+        return self.own_redis
 
     def _interrupt(self, *_: object) -> None:
         self._interrupted = True

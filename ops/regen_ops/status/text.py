@@ -53,8 +53,13 @@ def duration(seconds: float | None) -> str:
     return f"{hours // 24} d {hours % 24} h"
 
 
-def render(report: Report) -> RenderableType:
-    """The whole page."""
+def counted(n: int, one: str, many: str) -> str:
+    """``1 batch``, ``2 batches``."""
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def render(report: Report, *, redis: str | None = None, over: bool = False) -> RenderableType:
+    """The whole page. ``redis``: what commands must name; ``over``: no command reaches it now."""
     parts: list[RenderableType] = [_head(report), _progress(report), _categories(report)]
     if report.gpus:
         parts.append(_gpus(report))
@@ -62,7 +67,7 @@ def render(report: Report) -> RenderableType:
     if report.failures:
         parts.append(_failures(report))
     if report.concerns:
-        parts.append(_concerns(report))
+        parts.append(_concerns(report, redis=redis, over=over))
     return Group(*parts)
 
 
@@ -107,12 +112,12 @@ def _progress(report: Report) -> Table:
     table.add_row("Through in", span)
     table.add_row(
         "Written",
-        f"{number(report.batches.count)} batches · {size(report.batches.bytes)}"
+        f"{counted(report.batches.count, 'batch', 'batches')} · {size(report.batches.bytes)}"
         f" → {report.destination or DASH}",
     )
     table.add_row(
         "On the way",
-        f"{number(report.backlog.records)} records · {size(report.backlog.bytes)}"
+        f"{counted(report.backlog.records, 'record', 'records')} · {size(report.backlog.bytes)}"
         f"   cap {number(report.max_tokens)} tokens · {number(report.output_tokens)} made so far",
     )
     return table
@@ -198,14 +203,19 @@ def _failures(report: Report) -> Table:
     return table
 
 
-def _concerns(report: Report) -> Table:
+def _at(command: str, redis: str | None) -> str:
+    flag = "--url" if command.startswith("rq ") else "--redis"
+    return f"{command} {flag} {redis}" if redis else command
+
+
+def _concerns(report: Report, *, redis: str | None, over: bool) -> Table:
     table = _table("\nConcerns", "", "", "")
     for column in table.columns:
         column.justify = "left"
     for concern in report.concerns:
         text = Text(f"{concern.text} {concern.evidence}")
-        if concern.command:
-            text.append(f"\n→ {concern.command}", style="bold")
+        if concern.command and not over:
+            text.append(f"\n→ {_at(concern.command, redis)}", style="bold")
         table.add_row(
             Text(concern.severity, style=SEVERITY_STYLES[concern.severity]), concern.id, text
         )
