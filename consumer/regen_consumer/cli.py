@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 import uvloop
 
-from regen_common import cli
+from regen_common import cli, engines
 from regen_common.clock import SystemClock
 from regen_common.run import opening
 from regen_consumer import stall
@@ -68,6 +68,9 @@ def consume(
 
     SIGTERM ends it in order; a second one at once. kill -9 loses only what was in flight.
     """
+    url = engine or f"http://127.0.0.1:{PORT_BASE + gpu}"
+    engines.base_of(url)
+    engines.check_kind(engine_kind)
     opened = opening.open_run(redis, run, allow_volatile=allow_volatile_redis)
     options = Options(
         gpu=gpu,
@@ -81,7 +84,6 @@ def consume(
         redis_url=redis,
         allow_model_change=allow_model_change,
     )
-    url = engine or f"http://127.0.0.1:{PORT_BASE + gpu}"
     uvloop.run(_run(opened, url, engine_kind, api_key, options))
     return 0
 

@@ -136,10 +136,10 @@ def produce(
         endpoint_url=endpoint_url,
     )
     # what can be wrong is found before the long reading begins
-    client = redisio.connect(redis)
-    redisio.check_server(client, allow_volatile=allow_volatile_redis)
     if to is not None:
         given["destination"] = open_objects(to, endpoint_url=endpoint_url).url
+    client = redisio.connect(redis)
+    redisio.check_server(client, allow_volatile=allow_volatile_redis)
     _check_existing(client, run, folder, given, named_store=store is not None)
     with Progress() as progress:
         found = read(progress=progress.read)

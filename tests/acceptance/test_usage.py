@@ -127,6 +127,11 @@ def test_no_store_where_the_run_says(node: kit.Node, tmp_path: Path) -> None:
         (("regen-produce", "in.jsonl", "--redis", "localhost"), "--redis"),
         (("regen-produce", "in.jsonl", "--turns", "none"), "--turns"),
         (("regen-run", "in.jsonl", "--out", "out"), "--engine"),
+        (("regen-run", "in.jsonl", "--out", "out", "--engine", "localhost:1"), "--engine"),
+        (
+            ("regen-run", "in.jsonl", "--out", "out", "--engine", "http://h", "--run", "../x"),
+            "--run",
+        ),
         (("regen-run", "--out", "out"), "--demo"),
         (("regen-run", "--demo"), "--out"),
     ],

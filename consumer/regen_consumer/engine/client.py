@@ -3,11 +3,10 @@
 import asyncio
 from enum import Enum
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import orjson
 
-from regen_common import errors, log
+from regen_common import engines, errors, log
 from regen_common.clock import Clock, SystemClock
 from regen_consumer.engine import facts, faults, progress
 from regen_consumer.engine.answer import HTTP_OK, Response
@@ -15,7 +14,6 @@ from regen_consumer.engine.facts import Facts
 from regen_consumer.engine.faults import Fault
 from regen_consumer.engine.http import Http
 
-KINDS: Final = ("sglang", "openai", "auto")
 HEALTH_S_MAX: Final = 25.0
 """SGLang's health check generates a token: a second or more, and it gives up after 20 s itself."""
 
@@ -44,12 +42,11 @@ class Engine:
         self, url: str, *, kind: str = "auto", api_key: str | None = None, clock: Clock = CLOCK
     ) -> None:
         """Raises :class:`regen_common.errors.UsageError` for what can't be a server's URL."""
-        if kind not in KINDS:
-            raise errors.UsageError(f"--engine-kind {kind!r}: it is {', '.join(KINDS)}")
+        engines.check_kind(kind)
         self.url = url.rstrip("/")
         self.kind = kind
         self._clock = clock
-        self._http = Http(_base_of(self.url), _headers(api_key))
+        self._http = Http(engines.base_of(self.url), _headers(api_key))
         log.add_secret(api_key)
 
     async def complete(self, body: bytes, *, rid: str) -> Response:
@@ -167,27 +164,6 @@ class Engine:
         return Response(message.status, message.headers, message.body, latency_s)
 
 
-def _base_of(url: str) -> str:
-    """Scheme, host, port and prefix; an ending ``/v1`` is the API's, not the server's."""
-    wrong = errors.UsageError(
-        f"--engine {url!r}: it is like http://127.0.0.1:30000 (a key goes into --api-key)"
-    )
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port  # a port that is none raises
-    except ValueError as error:
-        raise wrong from error
-    odd = parts.username is not None or parts.query or parts.fragment
-    if parts.scheme not in ("http", "https") or not host or odd or not _is_plain(url):
-        raise wrong
-    return url.rstrip("/").removesuffix("/v1")
-
-
-def _is_plain(text: str) -> bool:
-    """Can it stand in a header as it is?"""
-    return text.isascii() and text.isprintable() and " " not in text
-
-
 def _headers(api_key: str | None) -> dict[str, str]:
     headers = {
         "user-agent": "regen",
@@ -196,6 +172,6 @@ def _headers(api_key: str | None) -> dict[str, str]:
     }
     if api_key is None:
         return headers
-    if not _is_plain(api_key):
+    if not engines.is_plain(api_key):
         raise errors.UsageError("--api-key: a key has neither white space nor other than ASCII")
     return headers | {"authorization": f"Bearer {api_key}"}

@@ -6,9 +6,10 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from regen_common import cli, errors, log
+from regen_common import cli, engines, errors, log
 from regen_common.clock import Clock, SystemClock
 from regen_common.objects import open_objects
+from regen_common.run import keys
 from regen_ops.run import layout, sample, supervisor
 from regen_ops.status import text
 from regen_ops.status.report import Report
@@ -44,7 +45,7 @@ def run_all(
         str | None,
         typer.Option("--redis", help="Use this Redis.", show_default="one of its own, inside OUT"),
     ] = None,
-    concurrency: Annotated[str, typer.Option(help="Requests in flight per engine.")] = "40",
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight per engine.")] = 40,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Cap of an answer.", show_default="8192")
     ] = None,
@@ -69,10 +70,14 @@ def run_all(
         raise errors.UsageError(
             "say where the answers go: --out FOLDER or --out s3://bucket/prefix"
         )
+    keys.Keys(run=run)  # refuses what is no name
     if demo == bool(inputs):
         raise errors.UsageError("name the input files (or --demo, without any)")
     if not demo and not engine:
         raise errors.UsageError("name the engine: --engine URL, once for each")
+    for url in engine or []:
+        engines.base_of(url)
+    engines.check_kind(engine_kind)
     produce, consume, sink = _flags(
         demo=demo, max_tokens=max_tokens, limit=limit, allow_truncated=allow_truncated
     )
@@ -88,7 +93,7 @@ def run_all(
         produce=produce,
         consume=consume,
         sink=sink,
-        concurrency=str(DEMO_SLOTS) if demo else concurrency,
+        concurrency=DEMO_SLOTS if demo else concurrency,
         retry_failed=retry_failed,
         resume=resume,
     )

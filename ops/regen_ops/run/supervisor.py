@@ -49,7 +49,7 @@ class Plan:
     produce: list[str]
     consume: list[str]
     sink: list[str]
-    concurrency: str
+    concurrency: int
     retry_failed: bool
     resume: bool
 
@@ -172,7 +172,7 @@ class Supervisor:
         shared = ["--run", plan.run, "--redis", self.url, "--burst"]
         for number, engine in enumerate(engines):
             arguments = ["--gpu", str(number), "--engine", engine]
-            arguments += ["--engine-kind", plan.engine_kind, "--concurrency", plan.concurrency]
+            arguments += ["--engine-kind", plan.engine_kind, "--concurrency", str(plan.concurrency)]
             arguments += ["--grace", str(CONSUMER_GRACE_S), *plan.consume]
             self._workers.append(
                 self._child(f"consumer-{number}", "regen_consumer.cli", *shared, *arguments)
