@@ -28,6 +28,7 @@ def build(raw: Raw) -> r.Report:
     work = {category: _work(raw, category) for category in keys.CATEGORIES}
     speed = rates.output_tokens_per_s.recent
     whole_eta = eta.eta(list(work.values()), tokens_per_s=speed)
+    since_s = raw.unwritten_since_s
     unfinished = r.Report(
         run=raw.config.run,
         state=_state(raw),
@@ -47,7 +48,11 @@ def build(raw: Raw) -> r.Report:
             count=int(raw.stats.get("batches", 0)), bytes=int(raw.stats.get("batch_bytes", 0))
         ),
         max_tokens=raw.config.max_tokens,
-        backlog=r.Backlog(records=books.stream, bytes=raw.backlog),
+        backlog=r.Backlog(
+            records=books.stream,
+            bytes=raw.backlog,
+            oldest_s=None if since_s is None else max(0.0, raw.now_s - since_s),
+        ),
         categories={
             category: r.Category(
                 input=counts.input,

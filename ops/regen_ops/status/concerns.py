@@ -10,6 +10,9 @@ SEVERITIES: Final = ("error", "warning", "notice")
 TRUNCATED_RATE: Final = 0.05
 FAILED_RATE: Final = 0.01
 BACKLOG_BYTES: Final = 256 << 20
+UNWRITTEN_S: Final = 300.0
+"""Five times what a sink waits by default until it cuts a batch."""
+
 FEW: Final = 100
 
 
@@ -67,12 +70,15 @@ def _nobody_works(report: Report) -> Iterator[Concern]:
 
 
 def _backlog(report: Report) -> Iterator[Concern]:
-    if report.backlog.bytes >= BACKLOG_BYTES:
+    backlog = report.backlog
+    waited_s = backlog.oldest_s or 0
+    if backlog.bytes >= BACKLOG_BYTES or waited_s >= UNWRITTEN_S:
         yield Concern(
             id="backlog",
             severity="warning",
-            text="Answers pile up before the destination. Is a sink alive?",
-            evidence=f"{report.backlog.records} records, {report.backlog.bytes >> 20} MiB",
+            text="Answers wait for the destination. Is a sink alive, and what does it say?",
+            evidence=f"{backlog.records} records, {backlog.bytes / (1 << 20):.1f} MiB, "
+            f"the oldest for {waited_s:.0f} s",
             command=f"regen-sink --run {report.run}",
         )
 

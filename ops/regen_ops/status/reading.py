@@ -23,7 +23,10 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Raw:
-    """One moment of the run. ``samples``: newest first. ``gpus``: fields as text."""
+    """One moment of the run. ``samples``: newest first. ``gpus``: fields as text.
+
+    ``unwritten_since_s``: when the oldest answer came that is not at the destination yet.
+    """
 
     config: config.Config
     books: books.Books
@@ -35,6 +38,7 @@ class Raw:
     failures_unread: int
     multi_turn: int
     backlog: int
+    unwritten_since_s: float | None
 
 
 def read(run: opening.OpenRun) -> Raw:
@@ -47,7 +51,8 @@ def read(run: opening.OpenRun) -> Raw:
         pipe.lrange(names.rate, 0, -1)
         pipe.zrevrange(names.gpus, 0, GPUS_MAX - 1, withscores=True)
         pipe.bitcount(names.bits("multi_turn"))
-        stats, samples, gpus, multi_turn = pipe.execute()
+        pipe.xrange(names.results, count=1)
+        stats, samples, gpus, multi_turn, oldest = pipe.execute()
     numbers = {redisio.text(name): float(value) for name, value in stats.items()}
     found, unread = failures.read(run, most=FAILURES_READ_MAX)
     return Raw(
@@ -61,7 +66,13 @@ def read(run: opening.OpenRun) -> Raw:
         failures_unread=unread,
         multi_turn=multi_turn,
         backlog=int(numbers.get("backlog", 0)),
+        unwritten_since_s=_entry_s(oldest[0][0]) if oldest else None,
     )
+
+
+def _entry_s(entry_id: bytes) -> float:
+    """A stream entry's time, in seconds since the epoch."""
+    return int(entry_id.split(b"-")[0]) / 1e3
 
 
 def _sample(line: str) -> Sample:

@@ -51,10 +51,14 @@ class Batches:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Backlog:
-    """Records accepted and not yet at the destination; ``bytes`` uncompressed."""
+    """Records accepted and not yet at the destination; ``bytes`` uncompressed.
+
+    ``oldest_s``: how long the oldest has waited.
+    """
 
     records: int
     bytes: int
+    oldest_s: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
