@@ -45,7 +45,7 @@ def produce(*arguments):
 
 
 def of_day_s(said, event):
-    hours, minutes, seconds = re.search(rf"(\d+):(\d+):([\d.]+) info {event} ", said).groups()
+    hours, minutes, seconds = re.search(rf"T(\d+):(\d+):([\d.]+)Z info {event} ", said).groups()
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 

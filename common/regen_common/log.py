@@ -7,11 +7,13 @@ a credential in a URL, or was registered as a secret, is replaced before it is w
 import logging
 import re
 import sys
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
+from regen_common.clock import iso_utc
+
+WAITING_EVERY_S: Final = 30.0
 _LOGGER = logging.getLogger("regen")
 _USERINFO = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<userinfo>\S*)@", re.IGNORECASE)
 _secrets: set[str] = set()
@@ -36,7 +38,7 @@ def scrub(text: str) -> str:
 
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.fromtimestamp(record.created, tz=UTC).strftime("%H:%M:%S.%f")[:-3]
+        moment = iso_utc(record.created)
         fields: dict[str, Any] = getattr(record, "fields", {})
         parts = [moment, record.levelname.lower(), record.getMessage()]
         parts += [f"{name}={_show(value)}" for name, value in fields.items()]
@@ -44,6 +46,23 @@ class _Formatter(logging.Formatter):
         if record.exc_info:
             line += "\n" + scrub(self.formatException(record.exc_info))
         return line
+
+
+class _Seldom(logging.Filter):
+    """Lets what is waited for be said again only after WAITING_EVERY_S."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_at_s: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not getattr(record, "waiting", False):
+            return True
+        event = record.getMessage()
+        if record.created - self._said_at_s.get(event, 0.0) < WAITING_EVERY_S:
+            return False
+        self._said_at_s[event] = record.created
+        return True
 
 
 def _show(value: Any) -> str:
@@ -58,6 +77,7 @@ def setup(*, debug: bool = False) -> None:
     """Send this process's events to stderr; other libraries only from warnings on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter())
+    handler.addFilter(_Seldom())
     _LOGGER.handlers[:] = [handler]
     _LOGGER.propagate = False
     _LOGGER.setLevel(logging.DEBUG if debug else logging.INFO)
@@ -69,6 +89,11 @@ def info(event: str, /, **fields: Any) -> None:
 
 def warning(event: str, /, **fields: Any) -> None:
     _LOGGER.warning(event, extra={"fields": fields})
+
+
+def waiting(event: str, /, **fields: Any) -> None:
+    """A warning that comes again and again while something is away: said every 30 s."""
+    _LOGGER.warning(event, extra={"fields": fields, "waiting": True})
 
 
 def error(event: str, /, **fields: Any) -> None:

@@ -61,7 +61,7 @@ class Claiming:
         try:
             claim = await self._queue.execute(call)
         except WAITABLE as error:
-            log.warning("redis_waited_for", transition="claim", error=str(error))
+            log.waiting("redis_waited_for", transition="claim", error=str(error))
             await self._clock.asleep(REDIS_PAUSE_S)
             return UNAVAILABLE
         for job in claim.jobs:

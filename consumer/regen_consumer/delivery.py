@@ -90,7 +90,7 @@ class Delivery:
             try:
                 return await self._queue.execute(call)
             except WAITABLE as error:
-                log.warning("redis_waited_for", transition=call.script, error=str(error))
+                log.waiting("redis_waited_for", transition=call.script, error=str(error))
                 await self._clock.asleep(pause_s)
                 pause_s = min(pause_s * 2, PAUSE_MAX_S)
 

@@ -78,7 +78,7 @@ class Leaving:
             try:
                 await step()
             except WAITABLE as error:
-                log.warning("redis_waited_for", error=str(error))
+                log.waiting("redis_waited_for", error=str(error))
                 await self.sleep(REDIS_PAUSE_S)
                 if self.ordered:
                     return

@@ -46,7 +46,7 @@ class Heartbeats:
         try:
             gone = await self._queue.execute(call)
         except WAITABLE as error:
-            log.warning("redis_waited_for", transition="heartbeat", error=str(error))
+            log.waiting("redis_waited_for", transition="heartbeat", error=str(error))
             return
         for job in self._leases.lost(eid for _, eid in gone):
             log.warning("lease_lost", index=job.lease.index)

@@ -116,7 +116,7 @@ def _loop(the_sink: Sink, *, burst: bool) -> None:
                 break
             flush = burst and the_sink.nothing_to_come()
         except (errors.RedisUnavailableError, errors.RedisReadOnlyError) as error:
-            log.warning("redis_waited_for", error=str(error))
+            log.waiting("redis_waited_for", error=str(error))
             stop.wait(REDIS_PAUSE_S)
         stop.wait(POLL_S)
     while the_sink.step(flush=False, leaving=True):
