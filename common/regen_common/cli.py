@@ -40,9 +40,9 @@ def _load_file(context: typer.Context, path: Path | None) -> Path | None:
     unknown = sorted(name for name in values if name.replace("_", "-") not in FLAGS)
     if unknown:
         raise errors.UsageError(f"--config: {path}: no command has a flag --{unknown[0]}")
-    mine = {parameter.name for parameter in context.command.params}
-    names = {name.replace("-", "_"): value for name, value in values.items()}
-    context.default_map = {name: value for name, value in names.items() if name in mine}
+    mine = {flag: parameter.name for parameter in context.command.params for flag in parameter.opts}
+    flags = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+    context.default_map = {str(mine[f]): value for f, value in flags.items() if f in mine}
     return path
 
 

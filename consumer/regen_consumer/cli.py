@@ -47,7 +47,10 @@ def consume(
     stall_s: Annotated[
         float,
         typer.Option(
-            "--stall", min=1, help="Seconds without progress until an engine counts as stuck."
+            "--stall",
+            envvar="REGEN_STALL",
+            min=1,
+            help="Seconds without progress until an engine counts as stuck.",
         ),
     ] = stall.STALL_S_DEFAULT,
     store: cli.StoreOption = None,

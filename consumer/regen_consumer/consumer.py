@@ -40,6 +40,9 @@ CANCEL_S: Final = 5.0
 DELIVER_S: Final = 60.0
 """How long leaving waits for a Redis that is away; the leases of what is lost then expire."""
 
+HURRIED_S: Final = 3.0
+"""The same when told to leave at once: giving leases back takes milliseconds."""
+
 TTL_S_MIN: Final = 30.0
 
 
@@ -182,14 +185,22 @@ class Consumer:
     # --- leaving
 
     async def _leave(self, delivering: asyncio.Task[None], loops: list[asyncio.Task[None]]) -> None:
-        log.info("consumer_leaving", in_flight=self._slots.in_flight, grace_s=self._options.grace_s)
+        log.info(
+            "consumer_leaving",
+            in_flight=self._slots.in_flight,
+            grace_s=self._options.grace_s,
+            hint="the same signal again: at once",
+        )
         self._slots.leave()
         self._watch.close()
         if not self._leaving.run_is_gone:
             grace_s = self._options.grace_s
             await self._leaving.unless_hurried(self._slots.drained(grace_s), within_s=grace_s)
             handing_over = self._spawn(self._hand_over(delivering))
-            await self._leaving.unless_hurried(asyncio.shield(handing_over), within_s=DELIVER_S)
+            if self._leaving.hurried:
+                await asyncio.wait({handing_over}, timeout=HURRIED_S)
+            else:
+                await self._leaving.unless_hurried(asyncio.shield(handing_over), within_s=DELIVER_S)
         self._slots.cancel_all()
         await self._slots.drained(CANCEL_S)
         if self._delivery.undelivered:

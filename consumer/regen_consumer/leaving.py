@@ -35,6 +35,10 @@ class Leaving:
         return self._ordered.is_set()
 
     @property
+    def hurried(self) -> bool:
+        return self._hurry.is_set()
+
+    @property
     def run_is_gone(self) -> bool:
         return isinstance(self.error, GONE)
 

@@ -10,6 +10,7 @@ import typer
 
 from regen_common import cli, errors
 from regen_common.clock import iso_utc
+from regen_common.objects import open_objects
 from regen_common.run import config, opening
 
 EXAMPLES: Final = """
@@ -68,9 +69,19 @@ def _changes(now: config.Config, words: list[str]) -> dict[str, Any]:
             if not isinstance(base, dict):
                 raise errors.UsageError(f"{outer} has no entries; set it as {outer}=VALUE")
             changes[outer] = base | {inner: _value(text)}
+        elif outer == "destination" and text:
+            changes[outer] = _destination(text, endpoint_url=now["endpoint_url"])
         else:
             changes[outer] = _value(text)
     return changes
+
+
+def _destination(where: str, *, endpoint_url: str | None) -> str:
+    """As regen-produce stores it: absolute, and of a kind that exists."""
+    try:
+        return open_objects(where, endpoint_url=endpoint_url).url
+    except errors.DestinationRefusedError:  # the credentials are the sink's, not needed here
+        return where
 
 
 def _value(text: str) -> Any:

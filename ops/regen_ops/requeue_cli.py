@@ -22,7 +22,8 @@ def requeue(
         bool, typer.Option("--failed", help="All failed and canceled prompts.")
     ] = False,
     class_: Annotated[
-        str | None, typer.Option("--class", help="Failed prompts of this class only.")
+        str | None,
+        typer.Option("--class", envvar="REGEN_CLASS", help="Failed prompts of this class only."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     config_file: cli.Config = None,

@@ -63,7 +63,10 @@ def reopen(
             f"run {run!r} is of another input ({known[:16]}, here {here[:16]}); use another --run"
         )
     _grow(client, queue, plan)
-    config.change(client, queue, values, who="regen-produce")
+    after = config.change(client, queue, values, who="regen-produce")
+    for name in values:
+        if after[name] != now[name]:
+            log.info("configuration", key=name, was=now[name], now=after[name])
     return queue
 
 

@@ -181,7 +181,8 @@ def _known(wanted: schema.StoreInfo, store: Path) -> schema.StoreInfo | None:
     known = reader.read_info(store)
     if known.run != wanted.run:
         raise errors.StoreError(
-            f"{store} is the store of run {known.run!r}; give this run a --store of its own"
+            f"{store} is the store of run {known.run!r}; give this run a --store "
+            "(regen-run: an --out) of its own"
         )
     if known.fingerprint != wanted.fingerprint:
         names = ", ".join(str(file["name"]) for file in known.files)

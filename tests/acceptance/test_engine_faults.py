@@ -1,7 +1,8 @@
 """Engines that are away, die, refuse, cut and hang: no prompt is lost to them, none is failed."""
 
 import signal
-from pathlib import Path
+
+import pytest
 
 import acceptance_kit as kit
 from regen_sim.process import Sim
@@ -127,13 +128,18 @@ def test_a_wrong_key_stops_the_consumer_and_charges_nobody(node: kit.Node) -> No
     all_answered(node, 5)
 
 
-def test_sigterm_gives_the_rest_back_in_order(node: kit.Node, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("grace", "signals"), [("1", 1), ("600", 2)])
+def test_sigterm_gives_the_rest_back_in_order(node: kit.Node, grace: str, signals: int) -> None:
     produced(node, 50)
     with Sim(reasoning_parser="qwen3", latency="fixed:600") as sim:
         sim.faults(slow={"seconds": 0, "marker": "Say hi."})
-        consumer = node.start("regen-consume", "--gpu", "0", "--engine", sim.url, "--grace", "1")
+        consumer = node.start("regen-consume", "--gpu", "0", "--engine", sim.url, "--grace", grace)
         kit.wait_until(lambda: sim.stats()["running"] == 40, within_s=30, what="40 in flight")
-        consumer.signal(signal.SIGTERM)
+        for n in range(signals):
+            consumer.signal(signal.SIGTERM)
+            kit.wait_until(
+                lambda: "consumer_leaving" in consumer.said, within_s=10, what=f"signal {n} heard"
+            )
         assert consumer.wait(20) == 0, consumer.said
         kit.wait_until(lambda: not sim.stats()["running"], within_s=10, what="all aborted")
     opened = kit.redis_of(node)

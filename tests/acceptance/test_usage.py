@@ -121,11 +121,15 @@ def test_no_store_where_the_run_says(node: kit.Node, tmp_path: Path) -> None:
         (("regen-requeue",), "--failed"),
         (("regen-config", "set", "max_token=3"), "max_token"),
         (("regen-config", "set", "max_tokens=none"), "max_tokens"),
+        (("regen-config", "set", "sampling.temperature=-1"), "temperature between"),
+        (("regen-config", "set", "sampling.top_p=7"), "top_p between"),
+        (("regen-config", "set", "destination=s3:/bucket"), "a slash is missing"),
         (("regen-config", "get", "max_token"), "max_token"),
         (("regen-config", "drop"), "set KEY=VALUE"),
         (("regen-produce", "in.jsonl", "--extra-body", "{"), "--extra-body"),
         (("regen-produce", "in.jsonl", "--redis", "localhost"), "--redis"),
         (("regen-produce", "in.jsonl", "--turns", "none"), "--turns"),
+        (("regen-produce", "in.jsonl", "--to", "s3:/bucket"), "a slash is missing"),
         (("regen-run", "in.jsonl", "--out", "out"), "--engine"),
         (("regen-run", "in.jsonl", "--out", "out", "--engine", "localhost:1"), "--engine"),
         (
@@ -160,6 +164,9 @@ def test_a_configuration_file_stands_below_flags_and_environment(
         "regen-produce", "in.jsonl", "--config", "regen.toml", "--run", "from-flag", "--store", "s"
     )
     assert node.status("from-flag")["max_tokens"] == 123
+    (tmp_path / "regen.toml").write_text('class = "no_such_class"\n')
+    said = node.run("regen-requeue", "--config", "regen.toml", "--run", "from-flag")
+    assert "0 prompts" in said.out  # --class alone is enough, and the file gave it
     (tmp_path / "regen.toml").write_text("max-token = 123\n")
     refused(node.run("regen-status", "--config", "regen.toml", code=2), "max-token")
 

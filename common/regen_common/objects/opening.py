@@ -13,6 +13,7 @@ from regen_common.objects.interface import Checksums, Objects
 CHECKSUMS_DEFAULT: Final[Checksums] = "when_required"
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_HALF_SCHEME = re.compile(r"(s3|file|gs|https?):", re.IGNORECASE)
 _BUCKET = re.compile(r"[a-zA-Z0-9._-]{3,255}")
 _FORMS: Final = "write s3://BUCKET/PREFIX, or a folder"
 
@@ -30,6 +31,8 @@ def open_objects(
     :class:`regen_common.errors.DestinationRefusedError` where no credentials are found.
     """
     scheme = _SCHEME.match(url)
+    if scheme is None and _HALF_SCHEME.match(url):
+        raise errors.UsageError(f"{log.scrub(url)}: a slash is missing; {_FORMS}")
     if scheme is None:
         return DirectoryObjects(_folder(url))
     if scheme[1].lower() == "file":

@@ -27,15 +27,18 @@ HALT_ON_DEFAULT: Final[dict[str, Any]] = {
 }
 TRIES_MAX: Final = 20
 
-SAMPLING_NAMES: Final = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "presence_penalty",
-    "frequency_penalty",
-    "repetition_penalty",
-)
+SAMPLING_RANGES: Final = {
+    "temperature": (0, 100),
+    "top_p": (0, 1),
+    "top_k": (-1, 1 << 30),
+    "min_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+    "repetition_penalty": (0, 2),
+}
+"""Lowest and highest value: what SGLang takes, save that it knows no highest temperature."""
+
+SAMPLING_NAMES: Final = tuple(SAMPLING_RANGES)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +79,9 @@ def _sampling(value: Any) -> dict[str, Any]:
     for name, number in _mapping(value).items():
         if name not in SAMPLING_NAMES:
             raise ValueError(f"knows {', '.join(SAMPLING_NAMES)}; not {name!r}")
-        _number(number)
+        low, high = SAMPLING_RANGES[name]
+        if not low <= _number(number) <= high:
+            raise ValueError(f"wants {name} between {low} and {high}")
     return dict(value)
 
 

@@ -1,13 +1,15 @@
 """``regen-status``: parse, read, print."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.text import Text
 
-from regen_common import cli
+from regen_common import cli, errors
 from regen_common.clock import SystemClock
 from regen_common.run import opening
 from regen_ops.status import building, reading, report, text
@@ -45,9 +47,17 @@ def status(
         try:
             while True:
                 SystemClock().sleep(every)
-                live.update(text.render(look()))
+                live.update(_page(look))
         except KeyboardInterrupt:
             return 0
+
+
+def _page(look: Callable[[], report.Report]) -> RenderableType:
+    """The report; or, while Redis is away, that it is."""
+    try:
+        return text.render(look())
+    except errors.RedisUnavailableError as error:
+        return Text(f"waiting: {error}", style="yellow")
 
 
 def main() -> None:

@@ -60,14 +60,15 @@ def counted(n: int, one: str, many: str) -> str:
 
 def render(report: Report, *, redis: str | None = None, over: bool = False) -> RenderableType:
     """The whole page. ``redis``: what commands must name; ``over``: no command reaches it now."""
-    parts: list[RenderableType] = [_head(report), _progress(report), _categories(report)]
+    parts: list[RenderableType] = [_head(report), _progress(report)]
+    if report.concerns:  # above the tables: a small screen must not cut them off
+        parts.append(_concerns(report, redis=redis, over=over))
+    parts.append(_categories(report))
     if report.gpus:
         parts.append(_gpus(report))
     parts.append(_quality(report))
     if report.failures:
         parts.append(_failures(report))
-    if report.concerns:
-        parts.append(_concerns(report, redis=redis, over=over))
     return Group(*parts)
 
 
